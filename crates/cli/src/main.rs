@@ -1,0 +1,3 @@
+//! The `lockstep` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Suites over several crates live in `tests/`; this library holds what they share.

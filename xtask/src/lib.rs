@@ -1,0 +1,1 @@
+//! Checks, generation, benchmarks and a real Kubernetes for the suites.

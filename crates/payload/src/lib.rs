@@ -1,1 +1,26 @@
-//! (filled in the next commits)
+//! Release bytes to manifests: YAML as Kubernetes reads it, identity, selection, release metadata, image references,
+//! capabilities.
+//!
+//! [`Release::load`] reads everything that a release holds; a [`Selection`] then decides what of it belongs to a
+//! cluster. Nothing here knows a cluster, a clock or a network; files come in through [`Files`].
+
+pub mod capabilities;
+pub mod file_name;
+pub mod files;
+pub mod gojson;
+pub mod hash;
+pub mod images;
+pub mod limits;
+pub mod manifest;
+pub mod metadata;
+pub mod release;
+pub mod selection;
+pub mod template;
+pub mod yaml;
+
+pub use capabilities::Capabilities;
+pub use file_name::RunLevel;
+pub use files::{DiskFiles, Files, FilesError, MemoryFiles};
+pub use manifest::{Folder, Manifest};
+pub use release::{LoadError, LoadOptions, Release};
+pub use selection::{CapabilityFilter, Exclusion, Override, Selection};

@@ -1,1 +1,4 @@
 //! Suites over several crates live in `tests/`; this library holds what they share.
+
+pub mod corpus;
+pub mod page;

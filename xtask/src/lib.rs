@@ -1,1 +1,11 @@
 //! Checks, generation, benchmarks and a real Kubernetes for the suites.
+//!
+//! The commands of `cargo xtask` are functions of this library, so that the suites can use the same code:
+//! [`kube::Server`] is the fixture that starts a private API server.
+
+pub mod browser;
+mod error;
+pub mod kube;
+pub mod schema;
+
+pub use error::Error;

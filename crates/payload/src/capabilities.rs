@@ -126,8 +126,8 @@ mod tests {
     fn object(kind: &str, name: &str, capabilities: &str) -> Manifest {
         let value = json!({"apiVersion": "test.k8s.io/v1", "kind": kind,
             "metadata": {"name": name, "namespace": "ns1", "annotations": {"capability.openshift.io/name": capabilities}}});
-        let document = Document { value, line: 1, json: None };
-        Manifest::from_document(Folder::ReleaseManifests, &Arc::from("a.yaml"), 0, document).unwrap()
+        let document = Document { value, index: 0, line: 1, json: None };
+        Manifest::from_document(Folder::ReleaseManifests, &Arc::from("a.yaml"), document).unwrap()
     }
 
     #[test]
@@ -210,9 +210,10 @@ mod tests {
 
     #[test]
     fn implicit_enabling_of_the_specification() {
+        type Row<'a> = (&'a str, Vec<Manifest>, Vec<Manifest>, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
         let one = || object("Test", "name1", "cap1");
         let two = || object("Test", "name1", "cap2");
-        let cases: [(&str, Vec<Manifest>, Vec<Manifest>, &[&str], &[&str], &[&str]); 9] = [
+        let cases: [Row<'_>; 9] = [
             ("basic", vec![one()], vec![two()], &["cap1"], &[], &["cap2"]),
             ("other kind", vec![one()], vec![object("Other", "name1", "cap2")], &[], &[], &[]),
             ("current not enabled", vec![one()], vec![two()], &["cap2"], &[], &[]),

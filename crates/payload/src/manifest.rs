@@ -32,7 +32,7 @@ pub struct Manifest {
     pub folder: Folder,
     /// Base name of the file.
     pub file: Arc<str>,
-    /// Which document of the file, from 0; empty documents do not count.
+    /// Which document of the file: the number of separators before it, so empty documents count.
     pub document: usize,
     /// Line of the file on which the object starts, from 1.
     pub line: usize,
@@ -84,8 +84,8 @@ pub enum ManifestError {
 /// The first document that is not an acceptable manifest; the file then gives none.
 pub fn read_file(folder: Folder, name: &Arc<str>, bytes: &[u8]) -> Result<Vec<Manifest>, ManifestError> {
     let mut manifests: Vec<Manifest> = Vec::new();
-    for (index, document) in yaml::documents(bytes).map_err(ManifestError::Syntax)?.into_iter().enumerate() {
-        let manifest = Manifest::from_document(folder, name, index, document)?;
+    for document in yaml::documents(bytes).map_err(ManifestError::Syntax)? {
+        let manifest = Manifest::from_document(folder, name, document)?;
         if manifests.iter().any(|other| other.id == manifest.id) {
             return Err(ManifestError::Duplicate { id: manifest.id });
         }
@@ -113,13 +113,8 @@ impl Manifest {
     ///
     /// # Errors
     /// When the document is not an object with a kind and a name.
-    pub fn from_document(
-        folder: Folder,
-        file: &Arc<str>,
-        document: usize,
-        content: Document,
-    ) -> Result<Self, ManifestError> {
-        let Document { value: mut object, line, json } = content;
+    pub fn from_document(folder: Folder, file: &Arc<str>, content: Document) -> Result<Self, ManifestError> {
+        let Document { value: mut object, index, line, json } = content;
         if object::kind(&object).is_empty() {
             return Err(ManifestError::NoKind { line, excerpt: excerpt(&object) });
         }
@@ -135,7 +130,7 @@ impl Manifest {
         Ok(Self {
             folder,
             file: Arc::clone(file),
-            document,
+            document: index,
             line,
             run_level: run_level(file),
             api_version: object::api_version(&object).to_owned(),
@@ -285,16 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn documents_keep_their_order_and_empty_ones_do_not_count() {
+    fn documents_keep_their_order_and_empty_ones_give_none() {
         let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
-        for text in [
-            format!("{}---\n{}", map("a"), map("b")),
-            format!("---\n{}---\n# nothing\n---\n{}---\n", map("a"), map("b")),
+        for (text, first, second) in [
+            (format!("{}---\n{}", map("a"), map("b")), 0, 1),
+            (format!("---\n{}---\n# nothing\n---\n{}---\n", map("a"), map("b")), 1, 3),
         ] {
             let found = read(&text).unwrap();
             let names: Vec<_> =
                 found.iter().map(|manifest| (manifest.document, manifest.id.name.as_str())).collect();
-            assert_eq!(names, [(0, "a"), (1, "b")]);
+            assert_eq!(names, [(first, "a"), (second, "b")]);
         }
     }
 

@@ -15,8 +15,8 @@ const FEATURE_GATE: &str = "release.openshift.io/feature-gate";
 const MAJOR_VERSION: &str = "release.openshift.io/major-version";
 
 fn manifest(object: Value) -> Manifest {
-    let document = Document { value: object, line: 1, json: None };
-    Manifest::from_document(Folder::ReleaseManifests, &Arc::from("a.yaml"), 0, document).unwrap()
+    let document = Document { value: object, index: 0, line: 1, json: None };
+    Manifest::from_document(Folder::ReleaseManifests, &Arc::from("a.yaml"), document).unwrap()
 }
 
 fn a_deployment(annotations: &Value) -> Manifest {

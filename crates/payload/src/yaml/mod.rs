@@ -5,6 +5,7 @@
 //! each is visible in real releases.
 
 mod reader;
+mod relax;
 mod scalar;
 
 use std::borrow::Cow;
@@ -20,6 +21,8 @@ const SNIFF_BYTES: usize = 1024;
 pub struct Document {
     /// The content.
     pub value: Value,
+    /// How many separators come before it: a stream that starts with `---` has its first document at 1.
+    pub index: usize,
     /// Line of the file on which the document starts, from 1.
     pub line: usize,
     /// The bytes as written, when the document was read as JSON; the hash is taken over these.
@@ -45,7 +48,7 @@ pub fn documents(bytes: &[u8]) -> Result<Vec<Document>, YamlError> {
         YamlError::new(line, "not UTF-8 text (is this a binary file?)".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if looks_like_json(text) { json_documents(text) } else { yaml_documents(text, 1, Vec::new()) }
+    if looks_like_json(text) { json_documents(text) } else { yaml_documents(text, 1, 0, Vec::new()) }
 }
 
 // === impl YamlError ===
@@ -74,7 +77,7 @@ fn looks_like_json(text: &str) -> bool {
 /// A concatenation of JSON values; until two of them were good, a failure means that the rest is YAML.
 fn json_documents(text: &str) -> Result<Vec<Document>, YamlError> {
     let mut found = Vec::new();
-    let mut start = 0;
+    let (mut start, mut index) = (0, 0);
     loop {
         let rest = &text[start..];
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
@@ -85,23 +88,23 @@ fn json_documents(text: &str) -> Result<Vec<Document>, YamlError> {
                 if !value.is_null() {
                     let raw = text[start..end].trim();
                     let line = line_at(text.as_bytes(), end - text[start..end].trim_start().len());
-                    found.push(Document { value, line, json: Some(raw.into()) });
+                    found.push(Document { value, index, line, json: Some(raw.into()) });
                 }
                 start = end;
+                index += 1;
             }
-            Some(Err(error)) if found.len() > 1 => {
+            Some(Err(error)) if index > 1 => {
                 let line = line_at(text.as_bytes(), start) + error.line() - 1;
                 return Err(json_error(line, &error));
             }
             Some(Err(error)) => {
                 let first_line = line_at(text.as_bytes(), start);
                 let line = first_line + error.line().max(1) - 1;
-                let already = found.len();
                 // Blanks up to the end of the line belong to the JSON value before them.
                 let (rest, first_line) = skip_blank_line(rest, first_line);
-                return match yaml_documents(rest, first_line, found) {
+                return match yaml_documents(rest, first_line, index, found) {
                     // Neither format fits; the JSON message is the one that the author expects.
-                    Err(_) if already == 0 => Err(json_error(line, &error)),
+                    Err(_) if index == 0 => Err(json_error(line, &error)),
                     outcome => outcome,
                 };
             }
@@ -128,16 +131,18 @@ fn skip_blank_line(text: &str, line: usize) -> (&str, usize) {
 fn yaml_documents(
     text: &str,
     first_line: usize,
+    first_index: usize,
     mut found: Vec<Document>,
 ) -> Result<Vec<Document>, YamlError> {
     let text = normalise_line_ends(text);
     refuse_control_characters(&text, first_line)?;
-    for chunk in split(&text, first_line) {
-        let (chunk, line) = chunk?;
+    for part in split(&text, first_line) {
+        let Part { text: chunk, line, separators } = part?;
+        let index = first_index + separators;
         let value = reader::read(chunk, line)?;
         if !value.is_null() {
             let line = line + leading_lines(chunk);
-            found.push(Document { value, line, json: None });
+            found.push(Document { value, index, line, json: None });
         }
     }
     Ok(found)
@@ -175,19 +180,27 @@ fn refuse_control_characters(text: &str, first_line: usize) -> Result<(), YamlEr
     }
 }
 
-/// Cuts a stream at lines that start with `---`; each part comes with the line on which it starts.
+/// One part of a stream between separators.
+struct Part<'a> {
+    text: &'a str,
+    /// Line of the file on which the part starts.
+    line: usize,
+    /// Separators before its content.
+    separators: usize,
+}
+
+/// Cuts a stream at lines that start with `---`.
 ///
 /// A separator at the very start of a document stays in its text, where it opens the document.
-fn split(text: &str, first_line: usize) -> impl Iterator<Item = Result<(&str, usize), YamlError>> {
-    let mut line = first_line;
-    let mut rest = text;
+fn split(text: &str, first_line: usize) -> impl Iterator<Item = Result<Part<'_>, YamlError>> {
+    let (mut line, mut separators, mut rest) = (first_line, 0, text);
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let (start_line, chunk_text) = (line, rest);
-        let mut length = 0;
-        for part in chunk_text.split_inclusive('\n') {
+        let (start_line, remaining) = (line, rest);
+        let (mut length, mut own_separators) = (0, separators);
+        for part in remaining.split_inclusive('\n') {
             if let Some(after) = part.strip_prefix("---") {
                 let after = after.trim();
                 if !after.is_empty() && !after.starts_with('#') {
@@ -197,17 +210,20 @@ fn split(text: &str, first_line: usize) -> impl Iterator<Item = Result<(&str, us
                         format!("invalid Yaml document separator: {after}"),
                     )));
                 }
+                separators += 1;
                 if length > 0 {
                     line += 1;
-                    rest = &chunk_text[length + part.len()..];
-                    return Some(Ok((&chunk_text[..length], start_line)));
+                    rest = &remaining[length + part.len()..];
+                    let text = &remaining[..length];
+                    return Some(Ok(Part { text, line: start_line, separators: own_separators }));
                 }
+                own_separators = separators;
             }
             length += part.len();
             line += 1;
         }
         rest = "";
-        Some(Ok((chunk_text, start_line)))
+        Some(Ok(Part { text: remaining, line: start_line, separators: own_separators }))
     })
 }
 

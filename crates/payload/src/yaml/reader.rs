@@ -1,11 +1,13 @@
 //! One YAML document to one JSON value, through the events of the parser.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::YamlError;
+use super::relax::{MAX_MENDED, indent_quoted};
 use super::scalar::{CoreTag, Scalar, resolve_plain, resolve_tagged};
 use crate::gojson;
 use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH};
@@ -13,27 +15,51 @@ use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH};
 /// Handle of the core-schema tags after resolution (`!!str` is this plus `str`).
 const CORE_HANDLE: &str = "tag:yaml.org,2002:";
 
+/// What the parser says of quoted text that the Go reader accepts.
+const BADLY_INDENTED_QUOTE: &str = "invalid indentation in quoted scalar";
+
 /// Reads the first document of `text`; an empty or comment-only text is `null`.
 ///
 /// `first_line` is the line of the file on which `text` starts, so that errors name the right one.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Value, YamlError> {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..MAX_MENDED {
+        let refused = match read_once(&text, first_line) {
+            Ok(value) => return Ok(value),
+            Err(Refusal::Content(error)) => return Err(error),
+            Err(Refusal::Syntax(error)) => error,
+        };
+        let (line, column) = (refused.marker().line(), refused.marker().col());
+        let mended =
+            (refused.info() == BADLY_INDENTED_QUOTE).then(|| indent_quoted(&text, line, column)).flatten();
+        match mended {
+            Some(mended) => text = Cow::Owned(mended),
+            None => return Err(YamlError::new(first_line + line.max(1) - 1, refused.info().to_owned())),
+        }
+    }
+    Err(YamlError::new(first_line, "too many badly indented quoted scalars".to_owned()))
+}
+
+/// Why a document was refused: by the parser, or by what it says.
+enum Refusal {
+    Syntax(ScanError),
+    Content(YamlError),
+}
+
+fn read_once(text: &str, first_line: usize) -> Result<Value, Refusal> {
     let mut builder = Builder::default();
     let mut parser: Parser<'_, StrInput<'_>> = Parser::new_from_str(text);
-    loop {
-        let (event, span) = match parser.next_event() {
-            None => return Ok(Value::Null),
-            Some(Ok(event)) => event,
-            Some(Err(error)) => {
-                let line = first_line + error.marker().line().max(1) - 1;
-                return Err(YamlError::new(line, error.info().to_owned()));
-            }
-        };
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(Refusal::Syntax)?;
         match builder.take(event) {
             Ok(None) => {}
             Ok(Some(value)) => return Ok(value),
-            Err(message) => return Err(YamlError::new(line_of(&span, first_line), message)),
+            Err(message) => {
+                return Err(Refusal::Content(YamlError::new(line_of(&span, first_line), message)));
+            }
         }
     }
+    Ok(Value::Null)
 }
 
 fn line_of(span: &Span, first_line: usize) -> usize {
@@ -400,7 +426,7 @@ mod tests {
         for level in 1..12 {
             let previous = level - 1;
             let list = vec![format!("*a{previous}"); 10].join(",");
-            laughs.push_str(&format!("a{level}: &a{level} [{list}]\n"));
+            laughs = format!("{laughs}a{level}: &a{level} [{list}]\n");
         }
         assert!(error(&laughs).contains("excessive aliasing"));
         let wide = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 99].join(","));

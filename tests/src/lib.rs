@@ -1,4 +1,5 @@
 //! Suites over several crates live in `tests/`; this library holds what they share.
 
+pub mod cli;
 pub mod corpus;
 pub mod page;

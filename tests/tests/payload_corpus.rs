@@ -1,10 +1,9 @@
-//! Real releases, object by object against their golden files.
+//! Selection and version hashes of real releases against the Go operator's.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::Path;
 
-use lockstep_payload::{Capabilities, DiskFiles, Folder, LoadOptions, Release, Selection};
+use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
 use lockstep_tests::corpus::corpus;
 
 const IMAGE: &str = "registry.example.com/release:4.20.0";
@@ -23,34 +22,6 @@ fn selection(release: &Release, profile: &str, feature_set: &str) -> Selection {
         profile: Some(profile.to_owned()),
         capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
         ..Selection::default()
-    }
-}
-
-#[test]
-fn every_object_equals_the_kubernetes_decoders() {
-    let Some(corpus) = corpus("objects of real releases") else { return };
-    for version in ["4.20.0", "4.21.0"] {
-        let release = load(&corpus.join(version), "self-managed-high-availability");
-        let golden = std::fs::read_to_string(corpus.join(version).join("objects.tsv")).unwrap();
-        let mut lines = golden.lines();
-        let mut ours = format!("{}\n", lines.next().unwrap());
-        for manifest in release.manifests.iter().filter(|manifest| manifest.folder == Folder::ReleaseManifests) {
-            let (level, component) = manifest
-                .run_level
-                .as_ref()
-                .map_or(("(none)", "(none)"), |run_level| (run_level.level.as_str(), run_level.component.as_str()));
-            let id = &manifest.id;
-            writeln!(
-                ours,
-                "{}\t{}\t{level}\t{component}\t{}\t{}\t{}\t{}\t{}",
-                manifest.file, manifest.document, manifest.api_version, id.kind, id.namespace, id.name, manifest.digest()
-            )
-            .unwrap();
-        }
-        for (index, (ours, golden)) in ours.lines().zip(golden.lines()).enumerate() {
-            assert_eq!(ours, golden, "{version}, line {}", index + 1);
-        }
-        assert_eq!(ours, golden, "{version}");
     }
 }
 

@@ -1,3 +1,34 @@
 //! The `lockstep` command.
 
-fn main() {}
+mod args;
+mod bundle;
+mod exit;
+mod flow;
+mod meta;
+mod output;
+mod rehearse;
+mod release;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command, ReleaseCommand};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    output::choose_color(cli.color);
+    let outcome = match cli.command {
+        Command::Release(args) => match args.command {
+            ReleaseCommand::Info(args) => release::info::run(&args),
+            ReleaseCommand::Objects(args) => release::objects::run(&args),
+            ReleaseCommand::Graph(args) => release::graph::run(&args),
+            ReleaseCommand::Lint(args) => release::lint::run(&args),
+        },
+        Command::Rehearse(args) => rehearse::run(&args),
+        Command::Version(args) => meta::version(&args),
+        Command::Completion(args) => meta::completion(&args),
+        Command::Man(args) => meta::man(&args),
+    };
+    exit::code(outcome)
+}

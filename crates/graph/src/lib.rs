@@ -7,7 +7,10 @@
 pub mod dot;
 pub mod frontier;
 pub mod graph;
+pub mod info;
+pub mod lint;
 pub mod order;
+pub mod report;
 pub mod stage;
 pub mod task;
 

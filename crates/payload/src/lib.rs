@@ -5,12 +5,15 @@
 //! cluster. Nothing here knows a cluster, a clock or a network; files come in through [`Files`].
 
 pub mod capabilities;
+pub mod feature_gates;
+pub mod file_list;
 pub mod file_name;
 pub mod files;
 pub mod gojson;
 pub mod hash;
 pub mod images;
 pub mod limits;
+pub mod listing;
 pub mod manifest;
 pub mod metadata;
 pub mod presence;
@@ -20,6 +23,8 @@ pub mod template;
 pub mod yaml;
 
 pub use capabilities::Capabilities;
+pub use feature_gates::FeatureGates;
+pub use file_list::load_list;
 pub use file_name::RunLevel;
 pub use files::{DiskFiles, Files, FilesError, MemoryFiles};
 pub use manifest::{Folder, Manifest};

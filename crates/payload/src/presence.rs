@@ -23,6 +23,8 @@ mod search;
 pub struct Space {
     /// The profiles that the release names, the default one first where it is among them.
     pub profiles: Vec<String>,
+    /// The feature sets, the default one first.
+    pub feature_sets: Vec<&'static str>,
     /// The exclude identifiers that the release names, after the empty one that a cluster has by default.
     pub excludes: Vec<String>,
     /// Major version of the release.
@@ -64,11 +66,19 @@ pub struct Combination {
 // === impl Space ===
 
 impl Space {
-    /// The clusters that a release knows of: a profile that it never names is not considered.
+    /// The clusters that a release knows of.
+    ///
+    /// A profile that it never names is not considered. Feature sets are: a cluster may choose any of them, so an object
+    /// that forgets one is a gap. Only the community distribution's own set counts where the release names it, because
+    /// such clusters run releases that were made for them.
     pub fn of(release: &Release) -> Self {
-        let (mut profiles, mut excludes) = (BTreeSet::new(), BTreeSet::new());
+        let (mut profiles, mut excludes, mut is_community) = (BTreeSet::new(), BTreeSet::new(), false);
         for manifest in &release.manifests {
-            for key in object::annotations(&manifest.object).unwrap_or_default().into_keys() {
+            let annotations = object::annotations(&manifest.object).unwrap_or_default();
+            is_community |= annotations
+                .get(annotation::FEATURE_SET)
+                .is_some_and(|sets| sets.split(',').any(|set| set == feature_set::OKD));
+            for key in annotations.into_keys() {
                 if let Some(profile) = key.strip_prefix(annotation::INCLUDE_PREFIX) {
                     profiles.insert(profile.to_owned());
                 } else if let Some(id) = key.strip_prefix(annotation::EXCLUDE_PREFIX) {
@@ -76,10 +86,12 @@ impl Space {
                 }
             }
         }
-        Self::new(profiles, excludes, release.major_version())
+        let mut space = Self::new(profiles, excludes, release.major_version());
+        space.feature_sets.retain(|set| is_community || *set != feature_set::OKD);
+        space
     }
 
-    /// The clusters with these profiles and exclude identifiers.
+    /// The clusters with any feature set and these profiles and exclude identifiers.
     pub fn new(mut profiles: BTreeSet<String>, mut excludes: BTreeSet<String>, major_version: u64) -> Self {
         let default = profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned();
         let mut first = Vec::new();
@@ -89,6 +101,13 @@ impl Space {
         excludes.remove("");
         Self {
             profiles: first.into_iter().chain(profiles).collect(),
+            feature_sets: vec![
+                feature_set::DEFAULT,
+                feature_set::TECH_PREVIEW_NO_UPGRADE,
+                feature_set::DEV_PREVIEW_NO_UPGRADE,
+                feature_set::CUSTOM_NO_UPGRADE,
+                feature_set::OKD,
+            ],
             excludes: [String::new()].into_iter().chain(excludes).collect(),
             major_version,
         }
@@ -98,7 +117,8 @@ impl Space {
     #[must_use]
     pub fn with_profiles(&self, keep: impl Fn(&str) -> bool) -> Self {
         let profiles = self.profiles.iter().filter(|profile| keep(profile)).cloned().collect();
-        Self::new(profiles, self.excludes.iter().cloned().collect(), self.major_version)
+        let space = Self::new(profiles, BTreeSet::new(), self.major_version);
+        Self { profiles: space.profiles, ..self.clone() }
     }
 
     /// The default cluster: the first profile, the default feature set, no gates, all capabilities.
@@ -118,7 +138,7 @@ impl Space {
     pub fn presence(&self, manifest: &Manifest) -> Presence {
         let always = Presence {
             profiles: self.profiles.iter().cloned().collect(),
-            feature_sets: BTreeSet::from(feature_set::ALL),
+            feature_sets: self.feature_sets.iter().copied().collect(),
             excluded_by: BTreeSet::new(),
             gates: BTreeMap::new(),
             capabilities: BTreeSet::new(),

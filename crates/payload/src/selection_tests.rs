@@ -278,3 +278,28 @@ fn capability_annotations_split_at_plus_without_trimming() {
     assert_eq!(capability_names(Some("cap1+cap2")), ["cap1", "cap2"]);
     assert_eq!(capability_names(Some("cap1 + cap2")), ["cap1 ", " cap2"]);
 }
+
+#[test]
+fn rendered_definitions_of_the_specification() {
+    // Major version, the annotations of the definitions, those that are written.
+    let cases: [(Option<u64>, &[&str], &[&str]); 5] = [
+        (Some(4), &["4", "5", ""], &["4", ""]),
+        (Some(5), &["4", "5"], &["5"]),
+        (None, &["4", "5"], &["4", "5"]),
+        (Some(4), &["-3", "4"], &["-3", "4"]),
+        (Some(4), &["4,5", "-3", "6"], &["4,5", "-3"]),
+    ];
+    for (major_version, definitions, expected) in cases {
+        let render = Selection { major_version, feature_gates: Some(set(&[])), ..feature_set("") };
+        let is_written = |major: &&&str| {
+            let annotations = if major.is_empty() {
+                json!({HA: "true"})
+            } else {
+                json!({HA: "true", MAJOR_VERSION: major})
+            };
+            outcome(&render, &a_crd(&annotations)) == "included"
+        };
+        let written: Vec<&str> = definitions.iter().filter(is_written).copied().collect();
+        assert_eq!(written, expected, "{major_version:?}");
+    }
+}

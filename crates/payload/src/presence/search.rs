@@ -31,7 +31,7 @@ impl Space {
             .copied()
             .collect();
         let mut best = None;
-        self.search(start, &open, &mut best);
+        self.search(&start, &open, &mut best);
         best
     }
 
@@ -40,14 +40,19 @@ impl Space {
         self.find(&[object], without)
     }
 
-    fn search<'a>(&'a self, clusters: Clusters<'a>, absent: &[&'a Presence], best: &mut Option<Combination>) {
+    fn search<'a>(
+        &'a self,
+        clusters: &Clusters<'a>,
+        absent: &[&'a Presence],
+        best: &mut Option<Combination>,
+    ) {
         if best.as_ref().is_some_and(|best| clusters.deviations(self) >= best.deviations(self)) {
             return;
         }
         let open: Vec<_> = absent.iter().copied().filter(|presence| !clusters.exclude(presence)).collect();
         let ways = open.iter().map(|presence| clusters.without(presence)).min_by_key(Vec::len);
         match ways.or_else(|| clusters.with_a_missing_gate()) {
-            Some(ways) => ways.into_iter().for_each(|way| self.search(way, &open, best)),
+            Some(ways) => ways.into_iter().for_each(|way| self.search(&way, &open, best)),
             None => *best = Some(clusters.smallest(self)),
         }
     }
@@ -71,7 +76,7 @@ impl<'a> Clusters<'a> {
     fn all(space: &'a Space) -> Self {
         Self {
             profiles: space.profiles.iter().map(String::as_str).collect(),
-            feature_sets: BTreeSet::from(feature_set::ALL),
+            feature_sets: space.feature_sets.iter().copied().collect(),
             excludes: space.excludes.iter().map(String::as_str).collect(),
             gates: BTreeMap::new(),
             capabilities: BTreeMap::new(),
@@ -189,9 +194,8 @@ impl<'a> Clusters<'a> {
         if let Some(profile) = space.profiles.iter().find(|one| self.profiles.contains(one.as_str())) {
             found.profile.clone_from(profile);
         }
-        if !self.feature_sets.contains(feature_set::DEFAULT) {
-            // The last in byte order is the technology preview, which most readers know.
-            found.feature_set = self.feature_sets.last().copied().unwrap_or(feature_set::DEFAULT);
+        if let Some(set) = space.feature_sets.iter().find(|set| self.feature_sets.contains(*set)) {
+            found.feature_set = set;
         }
         if let Some(id) = space.excludes.iter().find(|id| self.excludes.contains(id.as_str())) {
             found.exclude.clone_from(id);

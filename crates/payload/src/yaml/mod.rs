@@ -7,11 +7,14 @@
 mod reader;
 mod relax;
 mod scalar;
+mod writer;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
+
+pub use writer::write;
 
 /// How far into the stream the guess between JSON and YAML looks, in bytes.
 const SNIFF_BYTES: usize = 1024;

@@ -1,0 +1,272 @@
+//! What can be typed: commands, flags and their help. Nothing is decided here.
+
+mod selection;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use selection::SelectionArgs;
+
+/// Builds, reads, compares and rehearses releases of a Kubernetes platform.
+///
+/// A release is one folder (or image) that holds every manifest of a platform. Lockstep shows the order in which a
+/// cluster is brought to it, checks it, and walks it.
+#[derive(Debug, Parser)]
+#[command(name = "lockstep", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// When to use colour: auto follows the terminal, `NO_COLOR` and `CLICOLOR_FORCE`.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  lockstep rehearse                                  walk the bundled example release
+  lockstep release info ./4.20.0                     version, counts, run levels, operators
+  lockstep release graph ./4.20.0 -o html > order.html
+  lockstep release lint ./4.20.0 --all-combinations  find deadlocks before a cluster does";
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look at a release: what is in it, in which order it runs, what is wrong with it.
+    Release(ReleaseArgs),
+    /// Walk a release from start to end (a dry walk: no cluster, every task is assumed to succeed).
+    Rehearse(RehearseArgs),
+    /// Print the version of this command.
+    Version(VersionArgs),
+    /// Print a completion script for a shell.
+    Completion(CompletionArgs),
+    /// Print a manual page.
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(subcommand)]
+    pub(crate) command: ReleaseCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleaseCommand {
+    /// Show version, counts, kinds, run levels, operators and images of a release.
+    #[command(after_help = "Examples:
+  lockstep release info ./4.20.0
+  lockstep release info ./4.20.0 -o json | jq .selected
+  lockstep release info ./4.20.0 --profile single-node-developer --feature-set TechPreviewNoUpgrade")]
+    Info(InfoArgs),
+    /// List every object of a release in load order, with the SHA-256 of its content.
+    #[command(after_help = "Examples:
+  lockstep release objects ./4.20.0 --selected
+  lockstep release objects ./4.20.0 --folder release-manifests -o tsv > objects.tsv")]
+    Objects(ObjectsArgs),
+    /// Show the order in which a release is applied: levels, components side by side, gates.
+    #[command(after_help = "Examples:
+  lockstep release graph ./4.20.0
+  lockstep release graph ./4.20.0 --mode installing --install-order run-level
+  lockstep release graph ./4.20.0 -o html > order.html
+  lockstep release graph ./4.20.0 -o dot | dot -Tsvg > order.svg")]
+    Graph(GraphArgs),
+    /// Find what is wrong with a release before a cluster does.
+    #[command(after_help = "Examples:
+  lockstep release lint ./4.20.0
+  lockstep release lint ./4.20.0 --all-combinations --fail-on warning
+  lockstep release lint ./4.20.0 -o sarif > lint.sarif
+
+Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage.")]
+    Lint(LintArgs),
+}
+
+/// The folder of a release.
+#[derive(Debug, Args)]
+pub(crate) struct Source {
+    /// Folder of the release: has `manifests/` and `release-manifests/`.
+    #[arg(value_name = "RELEASE")]
+    pub(crate) release: PathBuf,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = InfoOutput::Text)]
+    pub(crate) output: InfoOutput,
+    /// Print how long each phase took to standard error.
+    #[arg(long, hide = true)]
+    pub(crate) timings: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InfoOutput {
+    Text,
+    Json,
+    Yaml,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectsArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = ObjectsOutput::Tsv)]
+    pub(crate) output: ObjectsOutput,
+    /// Only objects that the selection lets pass.
+    #[arg(long)]
+    pub(crate) selected: bool,
+    /// Which folder of the release.
+    #[arg(long, value_enum, default_value_t = FolderArg::All)]
+    pub(crate) folder: FolderArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectsOutput {
+    Tsv,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FolderArg {
+    ReleaseManifests,
+    Manifests,
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// What the release is applied for.
+    #[arg(long, value_enum, default_value_t = ModeArg::Updating)]
+    pub(crate) mode: ModeArg,
+    /// Order of an installation: all components side by side, or run level after run level.
+    #[arg(long, value_enum, default_value_t = InstallOrderArg::Flat, value_name = "ORDER")]
+    pub(crate) install_order: InstallOrderArg,
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = GraphOutput::Text)]
+    pub(crate) output: GraphOutput,
+    /// In the text form, list every file.
+    #[arg(long)]
+    pub(crate) files: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    Updating,
+    Installing,
+    Reconciling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InstallOrderArg {
+    Flat,
+    RunLevel,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphOutput {
+    Text,
+    Dot,
+    Json,
+    Svg,
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LintArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Look at every combination of profile, feature set, feature gates and capabilities (exact, not sampled).
+    #[arg(long, conflicts_with_all = ["profile", "feature_set", "feature_gate", "capability_set", "capability", "exclude"])]
+    pub(crate) all_combinations: bool,
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]
+    pub(crate) output: LintOutput,
+    /// Lowest severity that makes the exit code 1.
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
+    pub(crate) fail_on: FailOn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintOutput {
+    Text,
+    Json,
+    Sarif,
+    Junit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Error,
+    Warning,
+    Info,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lockstep rehearse
+  lockstep rehearse ./4.20.0 --mode updating")]
+pub(crate) struct RehearseArgs {
+    /// Folder of the release; without it the bundled example release.
+    #[arg(value_name = "RELEASE")]
+    pub(crate) release: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// What the release is applied for.
+    #[arg(long, value_enum, default_value_t = ModeArg::Updating)]
+    pub(crate) mode: ModeArg,
+    /// Order of an installation: all components side by side, or run level after run level.
+    #[arg(long, value_enum, default_value_t = InstallOrderArg::Flat, value_name = "ORDER")]
+    pub(crate) install_order: InstallOrderArg,
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = RehearseOutput::Text)]
+    pub(crate) output: RehearseOutput,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RehearseOutput {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = VersionOutput::Text)]
+    pub(crate) output: VersionOutput,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VersionOutput {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  lockstep completion bash > /etc/bash_completion.d/lockstep")]
+pub(crate) struct CompletionArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lockstep man | man -l -
+  lockstep man release graph | man -l -")]
+pub(crate) struct ManArgs {
+    /// The command, such as `release graph`; without it the page of `lockstep` itself.
+    pub(crate) command: Vec<String>,
+}

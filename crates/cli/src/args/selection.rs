@@ -1,0 +1,88 @@
+//! Flags that say which cluster a release is looked at for.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+
+use lockstep_api::capability::{BaselineSet, KNOWN};
+use lockstep_api::names::{feature_set, profile};
+use lockstep_payload::{Capabilities, LoadOptions, Release, Selection};
+
+/// Which cluster.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct SelectionArgs {
+    /// Cluster profile; empty means the default.
+    #[arg(long, default_value = profile::SELF_MANAGED_HIGH_AVAILABILITY, env = "CLUSTER_PROFILE", hide_env = true)]
+    profile: String,
+    /// Feature set.
+    #[arg(long, default_value = feature_set::DEFAULT, value_parser = clap::builder::PossibleValuesParser::new(feature_set::ALL))]
+    feature_set: String,
+    /// An enabled feature gate (repeatable).
+    #[arg(long, value_name = "GATE")]
+    feature_gate: Vec<String>,
+    /// Baseline capability set; without it everything is enabled.
+    #[arg(long, value_name = "SET", value_parser = clap::builder::PossibleValuesParser::new(BaselineSet::ALL.map(BaselineSet::as_str)))]
+    capability_set: Option<String>,
+    /// An additional enabled capability (repeatable).
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(KNOWN))]
+    capability: Vec<String>,
+    /// Leave out objects that are annotated with this exclude identifier.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    exclude: String,
+    /// Pull spec of the release image, for the operator's own manifests.
+    #[arg(long, value_name = "PULLSPEC", default_value = "", hide_default_value = true)]
+    release_image: String,
+}
+
+// === impl SelectionArgs ===
+
+impl SelectionArgs {
+    fn profile(&self) -> &str {
+        if self.profile.is_empty() { profile::SELF_MANAGED_HIGH_AVAILABILITY } else { &self.profile }
+    }
+
+    /// Whether the pull spec of the release image was given.
+    pub(crate) fn has_release_image(&self) -> bool {
+        !self.release_image.is_empty()
+    }
+
+    /// What the templates of a release are rendered with.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions { release_image: self.release_image.clone(), profile: self.profile().to_owned() }
+    }
+
+    /// The filters for a loaded release.
+    pub(crate) fn selection(&self, release: &Release) -> Selection {
+        let gates: BTreeSet<String> = self.feature_gate.iter().cloned().collect();
+        let baseline = self.capability_set.as_deref().and_then(BaselineSet::parse);
+        let additional = self.capability.iter().map(String::as_str);
+        let capabilities = Capabilities::effective(baseline, additional, [], &gates);
+        Selection {
+            exclude: Some(self.exclude.clone()),
+            feature_set: Some(self.feature_set.clone()),
+            feature_gates: Some(gates),
+            major_version: Some(release.major_version()),
+            profile: Some(self.profile().to_owned()),
+            capabilities: Some(capabilities.filter()),
+            overrides: Vec::new(),
+        }
+    }
+
+    /// The cluster in a few words, for people.
+    pub(crate) fn summary(&self) -> String {
+        let mut parts = vec![self.profile().to_owned(), format!("feature set {}", self.feature_set)];
+        if !self.feature_gate.is_empty() {
+            parts.push(format!("gates {}", self.feature_gate.join(",")));
+        }
+        match (&self.capability_set, self.capability.is_empty()) {
+            (None, _) => parts.push("all capabilities".to_owned()),
+            (Some(set), true) => parts.push(format!("capabilities {set}")),
+            (Some(set), false) => parts.push(format!("capabilities {set} + {}", self.capability.join(","))),
+        }
+        if !self.exclude.is_empty() {
+            parts.push(format!("without {}", self.exclude));
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,75 @@
+//! What goes to the terminal: data to standard output, talk to standard error, colour only where it is wanted.
+
+use std::io::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use lockstep_payload::yaml;
+
+use crate::args::Color;
+
+/// Bold red, for the word `error`.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// Yellow, for warnings.
+const WARNING: Style = AnsiColor::Yellow.on_default();
+/// Blue, for notes.
+const NOTE: Style = AnsiColor::Blue.on_default();
+
+/// Applies `--color`; without it the terminal, `NO_COLOR` and `CLICOLOR_FORCE` decide.
+pub(crate) fn choose_color(color: Color) {
+    match color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+}
+
+/// Writes text as it is to standard output.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Writes a value as indented JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Writes a value as YAML.
+pub(crate) fn print_yaml(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&yaml::write(&serde_json::to_value(value)?))
+}
+
+/// Colours the severity words at the start of lines; without colour the text is unchanged.
+pub(crate) fn paint_severities(text: &str) -> String {
+    let words = [("error", ERROR), ("warning", WARNING), ("info", NOTE)];
+    let paint = |line: &str| {
+        let found = words
+            .iter()
+            .find(|(word, _)| line.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':', '['])));
+        match found {
+            Some((word, style)) => format!("{style}{word}{style:#}{}", &line[word.len()..]),
+            None => line.to_owned(),
+        }
+    };
+    text.split_inclusive('\n').map(paint).collect()
+}
+
+/// Tells an error with its causes.
+pub(crate) fn error(error: &anyhow::Error) {
+    let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+    // Where standard error is gone there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {}", chain.join(": "));
+}
+
+/// Tells something that is wrong but does not stop the command.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{WARNING}warning{WARNING:#}: {text}");
+}
+
+/// Tells something that helps to read the result.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {text}");
+}

@@ -1,0 +1,269 @@
+//! The command as a user sees it: output, errors, exit codes, help.
+
+use std::process::{Command, Stdio};
+
+use lockstep_tests::cli::{binary, lockstep, lockstep_with, root};
+use serde_json::Value;
+
+const FIRST: &str = "examples/releases/1.0.0";
+const SECOND: &str = "examples/releases/1.1.0";
+
+fn json(arguments: &[&str]) -> Value {
+    let run = lockstep(arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn rehearse_walks_the_bundled_release_and_says_that_it_is_dry() {
+    let run = lockstep(&["rehearse"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!("rehearse", run.stdout);
+    let walked = json(&["rehearse", SECOND, "--mode", "installing", "-o", "json"]);
+    assert_eq!(walked["dryWalk"], true);
+    assert_eq!(walked["done"], walked["tasks"]);
+    assert_eq!(walked["version"], "1.1.0");
+}
+
+#[test]
+fn release_info_fits_on_one_screen_and_has_three_forms() {
+    let text = lockstep(&["release", "info", FIRST, "--release-image", "registry.example.com/release:1.0.0"]);
+    insta::assert_snapshot!("info", text.stdout);
+    let info = json(&["release", "info", FIRST, "-o", "json"]);
+    for (field, is_right) in [
+        ("apiVersion", info["apiVersion"] == "lockstep.dev/v1"),
+        ("kind", info["kind"] == "ReleaseInfo"),
+        ("version", info["version"] == "1.0.0"),
+        ("versionHash", info["versionHash"].as_str().is_some_and(|hash| hash.len() == 12)),
+        ("objects", info["objects"].as_u64() > info["selected"].as_u64()),
+        ("clusterOperators", info["clusterOperators"].as_array().is_some_and(|names| names.len() >= 12)),
+        ("components", info["components"].as_array().is_some_and(|names| names.len() >= 12)),
+        ("images", info["images"].is_u64()),
+        ("kinds", info["kinds"]["ClusterOperator"] == 12),
+        ("runLevels", info["runLevels"].as_array().is_some_and(|levels| levels.len() == 8)),
+    ] {
+        assert!(is_right, "{field}: {info}");
+    }
+    let yaml = lockstep(&["release", "info", FIRST, "-o", "yaml"]).stdout;
+    let read = lockstep_payload::yaml::documents(yaml.as_bytes()).unwrap();
+    assert_eq!(read[0].value, info, "both forms say the same");
+}
+
+#[test]
+fn flags_change_what_is_selected() {
+    let selected = |flags: &[&str]| {
+        let arguments: Vec<&str> =
+            ["release", "info", FIRST, "-o", "json"].iter().chain(flags).copied().collect();
+        json(&arguments)["selected"].as_u64().unwrap()
+    };
+    let all = selected(&[]);
+    assert!(selected(&["--feature-set", "TechPreviewNoUpgrade"]) > all);
+    assert!(selected(&["--feature-gate", "NetworkSegmentation"]) > all);
+    assert!(selected(&["--profile", "single-node-developer"]) < all);
+    let none = selected(&["--capability-set", "None"]);
+    assert!(none < all);
+    assert!(selected(&["--capability-set", "None", "--capability", "Console"]) > none);
+    assert_eq!(selected(&["--profile", ""]), all, "an empty profile is the default");
+    let by_environment = lockstep_with(
+        &["release", "info", FIRST, "-o", "json"],
+        &[("CLUSTER_PROFILE", "single-node-developer")],
+    );
+    assert!(
+        by_environment
+            .stdout
+            .contains(&format!("\"selected\": {}", selected(&["--profile", "single-node-developer"])))
+    );
+}
+
+#[test]
+fn an_unknown_profile_is_told_with_those_that_there_are() {
+    let run = lockstep(&["release", "info", FIRST, "--profile", "single-node"]);
+    assert_eq!(run.code, 0);
+    assert_eq!(
+        run.stderr,
+        "warning: no object of this release is for profile `single-node`; it names: self-managed-high-availability, single-node-developer\n"
+    );
+}
+
+#[test]
+fn objects_are_listed_by_folder_and_selection() {
+    let lines = |flags: &[&str]| {
+        let arguments: Vec<&str> = ["release", "objects", FIRST].iter().chain(flags).copied().collect();
+        lockstep(&arguments).stdout.lines().count() - 1
+    };
+    let (all, own, others) =
+        (lines(&[]), lines(&["--folder", "manifests"]), lines(&["--folder", "release-manifests"]));
+    assert_eq!(all, own + others);
+    let info = json(&["release", "info", FIRST, "-o", "json"]);
+    assert_eq!(lines(&["--selected"]) as u64, info["selected"].as_u64().unwrap());
+    let listed = json(&["release", "objects", FIRST, "-o", "json"]);
+    assert_eq!(listed["items"].as_array().unwrap().len(), all);
+}
+
+#[test]
+fn the_graph_has_five_forms() {
+    let text = lockstep(&["release", "graph", FIRST]);
+    insta::assert_snapshot!("graph_updating", text.stdout);
+    insta::assert_snapshot!(
+        "graph_installing",
+        lockstep(&["release", "graph", FIRST, "--mode", "installing"]).stdout
+    );
+    let graph = json(&["release", "graph", FIRST, "-o", "json"]);
+    let tasks = graph["tasks"].as_array().unwrap().len();
+    let placed: usize =
+        graph["nodes"].as_array().unwrap().iter().map(|node| node["tasks"].as_array().unwrap().len()).sum();
+    assert_eq!(tasks, placed);
+    let dot = lockstep(&["release", "graph", FIRST, "-o", "dot"]).stdout;
+    let edges: usize =
+        graph["nodes"].as_array().unwrap().iter().map(|node| node["out"].as_array().unwrap().len()).sum();
+    assert!(dot.starts_with("digraph tasks {") && dot.matches(" -> ").count() == edges);
+    assert!(lockstep(&["release", "graph", FIRST, "-o", "svg"]).stdout.starts_with("<svg"));
+    assert!(lockstep(&["release", "graph", FIRST, "-o", "html"]).stdout.starts_with("<!doctype html>"));
+    let ordered = json(&[
+        "release",
+        "graph",
+        FIRST,
+        "--mode",
+        "installing",
+        "--install-order",
+        "run-level",
+        "-o",
+        "json",
+    ]);
+    assert_eq!(ordered["nodes"], graph["nodes"], "an installation in run-level order is the update's graph");
+}
+
+#[test]
+fn both_examples_are_free_of_lint_errors() {
+    for release in [FIRST, SECOND] {
+        for flags in [&[][..], &["--all-combinations"]] {
+            let arguments: Vec<&str> = ["release", "lint", release].iter().chain(flags).copied().collect();
+            let run = lockstep(&arguments);
+            assert_eq!(run.code, 0, "{release}: {}{}", run.stdout, run.stderr);
+        }
+    }
+    assert_eq!(lockstep(&["release", "lint", FIRST, "--fail-on", "info"]).code, 1);
+    let report = json(&["release", "lint", FIRST, "-o", "json"]);
+    assert_eq!(report["kind"], "LintReport");
+    let sarif = json(&["release", "lint", FIRST, "-o", "sarif"]);
+    assert_eq!(sarif["version"], "2.1.0");
+    assert!(lockstep(&["release", "lint", FIRST, "-o", "junit"]).stdout.contains("<testsuite"));
+}
+
+#[test]
+fn a_wrong_folder_gets_an_error_that_says_what_is_missing() {
+    let cases = [
+        ("examples", "error: examples is not a release folder: manifests is missing\n"),
+        (
+            "examples/releases",
+            "error: examples/releases is not a release folder: manifests is missing (did you mean examples/releases/1.0.0?)\n",
+        ),
+        (
+            "examples/releases/1.0.0/release-manifests",
+            "error: examples/releases/1.0.0/release-manifests is not a release folder: manifests is missing (did you mean its parent, examples/releases/1.0.0/release-manifests/..?)\n",
+        ),
+        (
+            "nowhere",
+            "error: nowhere is not a release folder: manifests is missing (there is no such folder)\n",
+        ),
+        (
+            "README.md",
+            "error: README.md is not a release folder: manifests is missing (this is a file; releases in archives and registries cannot be read yet)\n",
+        ),
+    ];
+    for (folder, expected) in cases {
+        let run = lockstep(&["release", "info", folder]);
+        assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (1, expected, ""));
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_the_documented_table() {
+    let document = std::fs::read_to_string(root().join("docs/reference/exit-codes.md")).unwrap();
+    let rows: Vec<Vec<String>> = document
+        .lines()
+        .filter(|line| line.starts_with("| `lockstep"))
+        .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect())
+        .collect();
+    assert!(rows.len() >= 15, "every command has rows");
+    for row in rows {
+        let words: Vec<&str> =
+            row[1].split_whitespace().skip(1).map(|word| word.trim_matches('\'')).collect();
+        let run = lockstep(&words);
+        assert_eq!(run.code.to_string(), row[2], "{}: {}", row[1], run.stderr);
+    }
+}
+
+#[test]
+fn misspelt_commands_and_values_get_a_suggestion() {
+    let run = lockstep(&["release", "lnit", FIRST]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("similar subcommand exists: 'lint'"), "{}", run.stderr);
+    let run = lockstep(&["release", "info", FIRST, "--feature-set", "TechPreview"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("TechPreviewNoUpgrade"), "{}", run.stderr);
+}
+
+#[test]
+fn colour_follows_the_flag_and_the_environment() {
+    let colored = |arguments: &[&str], environment: &[(&str, &str)]| {
+        lockstep_with(arguments, environment).stderr.contains('\u{1b}')
+    };
+    let wrong = ["release", "info", "nowhere"];
+    let always = ["release", "info", "nowhere", "--color", "always"];
+    let never = ["release", "info", "nowhere", "--color", "never"];
+    assert!(!colored(&wrong, &[]), "no terminal, no colour");
+    assert!(colored(&always, &[]));
+    assert!(colored(&wrong, &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&never, &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&wrong, &[("NO_COLOR", "1")]));
+}
+
+#[test]
+fn every_command_has_help_with_examples_and_a_manual_page() {
+    let commands: [&[&str]; 7] = [
+        &[],
+        &["release", "info"],
+        &["release", "objects"],
+        &["release", "graph"],
+        &["release", "lint"],
+        &["rehearse"],
+        &["completion"],
+    ];
+    for command in commands {
+        let help = lockstep(&[command, &["--help"]].concat());
+        assert_eq!(help.code, 0);
+        assert!(help.stdout.contains("Example"), "{command:?}: {}", help.stdout);
+        let page = lockstep(&[&["man"], command].concat());
+        assert_eq!(page.code, 0, "{}", page.stderr);
+        assert!(page.stdout.contains(".SH NAME"), "{command:?}");
+    }
+    assert_eq!(lockstep(&["man", "nothing"]).code, 2);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = lockstep(&["completion", shell]);
+        assert!(script.code == 0 && script.stdout.contains("rehearse"), "{shell}");
+    }
+}
+
+#[test]
+fn version_names_the_commit_and_the_kubernetes_it_knows() {
+    let version = json(&["version", "-o", "json"]);
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+    assert!(version["commit"].as_str().is_some_and(|commit| commit == "unknown" || commit.len() == 40));
+    assert!(version["kubernetes"].as_str().is_some_and(|version| version.contains("1.36")), "{version}");
+    assert!(lockstep(&["version"]).stdout.starts_with("lockstep "));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = Command::new(binary())
+        .args(["release", "objects", FIRST, "-o", "json"])
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}

@@ -98,7 +98,7 @@ fn chunks_by_component(tasks: &[Task], level: &[TaskId]) -> Vec<Vec<TaskId>> {
 }
 
 /// Equal and present: two files without a run level have nothing in common.
-fn is_same<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+fn is_same<T: PartialEq + Copy>(a: Option<T>, b: Option<T>) -> bool {
     a.is_some() && a == b
 }
 

@@ -66,10 +66,10 @@ mod tests {
     use super::*;
 
     const INGRESS: &str =
-        "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: i, namespace: n}\n";
+        "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: i, namespace: ns}\n";
 
     fn a_map(name: &str) -> String {
-        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: n}}\n")
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: ns}}\n")
     }
 
     fn a_file(documents: &[String]) -> String {
@@ -90,10 +90,10 @@ mod tests {
             ("in/fs.yaml", a_file(&[a_map("cm2"), a_map("cm4")])),
         ])
         .unwrap_err();
-        let map = |name: &str| ResourceId::new("", "ConfigMap", "n", name);
+        let map = |name: &str| ResourceId::new("", "ConfigMap", "ns", name);
         let expected = [
             ("in/f0.yaml", map("cm1")),
-            ("in/f2.yaml", ResourceId::new("extensions", "Ingress", "n", "i")),
+            ("in/f2.yaml", ResourceId::new("extensions", "Ingress", "ns", "i")),
             ("in/f2.yaml", map("cm4")),
             ("in/fs.yaml", map("cm2")),
             ("in/fs.yaml", map("cm4")),
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(error.errors, expected);
         let text = error.to_string();
         let start = "error loading manifests: [File in/f0.yaml contains: duplicate resource: (Group: \"\" Kind: \
-                     \"ConfigMap\" Namespace: \"n\" Name: \"cm1\"), File in/f2.yaml contains: duplicate";
+                     \"ConfigMap\" Namespace: \"ns\" Name: \"cm1\"), File in/f2.yaml contains: duplicate";
         assert!(text.starts_with(start) && text.ends_with("Name: \"cm4\")]"), "{text}");
     }
 

@@ -73,7 +73,7 @@ mod tests {
     use crate::manifest::{Folder, read_file};
 
     fn manifests(file: &str) -> Vec<Manifest> {
-        let text = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\tb\", namespace: n}\n";
+        let text = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\tb\", namespace: ns}\n";
         read_file(Folder::ReleaseManifests, &Arc::from(file), text.as_bytes()).unwrap()
     }
 
@@ -83,7 +83,7 @@ mod tests {
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
         assert_eq!(
             lines[1][..8],
-            ["0000_07_net_1.yaml", "1", "07", "net", "v1", "ConfigMap", "n", "a\u{fffd}b"]
+            ["0000_07_net_1.yaml", "1", "07", "net", "v1", "ConfigMap", "ns", "a\u{fffd}b"]
         );
         assert!(lines.iter().all(|line| line.len() == 9));
         assert!(tsv(&manifests("x.yaml")).contains("\t(none)\t(none)\t"));

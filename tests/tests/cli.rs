@@ -63,7 +63,7 @@ fn flags_change_what_is_selected() {
     let none = selected(&["--capability-set", "None"]);
     assert!(none < all);
     assert!(selected(&["--capability-set", "None", "--capability", "Console"]) > none);
-    assert_eq!(selected(&["--profile", ""]), all, "an empty profile is the default");
+    assert_eq!(selected(&["--profile", "", "--feature-set", ""]), all, "empty is the default");
     let by_environment = lockstep_with(
         &["release", "info", FIRST, "-o", "json"],
         &[("CLUSTER_PROFILE", "single-node-developer")],

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     };
     let release = Release::load(files.as_ref(), &args.selection.load_options())?;
     let selection = args.selection.selection(&release);
-    let (mode, order) = (args.mode.into(), args.install_order.into());
+    let (mode, order) = (args.order.mode.into(), args.order.install_order.into());
     let graph = build(Task::list(release.selected(&selection)), mode, order, 0);
     let walk = walk(&graph)?;
     let (version, source) = (&release.metadata.version, files.name());

@@ -30,4 +30,4 @@ pub use files::{DiskFiles, Files, FilesError, MemoryFiles};
 pub use manifest::{Folder, Manifest};
 pub use presence::{Combination, Presence, Space};
 pub use release::{LoadError, LoadOptions, Release};
-pub use selection::{CapabilityFilter, Exclusion, Override, Selection};
+pub use selection::{CapabilityFilter, Exclusion, Selection};

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use lockstep_api::names::{annotation, feature_set, group, kind};
-use lockstep_api::{ResourceId, object};
+use lockstep_api::{Override, ResourceId, object};
 
 use crate::manifest::Manifest;
 
@@ -36,16 +34,6 @@ pub struct CapabilityFilter {
     pub known: Option<BTreeSet<String>>,
     /// Those that are on.
     pub enabled: BTreeSet<String>,
-}
-
-/// One entry of `ClusterVersion.spec.overrides`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
-    /// Kind, group, namespace and name of the object.
-    #[serde(flatten)]
-    pub id: ResourceId,
-    /// Whether the object is left alone.
-    pub unmanaged: bool,
 }
 
 /// Why an object is not part of the cluster. The text is the reference's.
@@ -220,13 +208,7 @@ impl Selection {
     }
 
     fn check_overrides(&self, id: &ResourceId) -> Result<(), Exclusion> {
-        let names = |entry: &&Override| {
-            entry.id.group == id.group
-                && entry.id.kind == id.kind
-                && entry.id.name == id.name
-                && (id.namespace.is_empty() || entry.id.namespace == id.namespace)
-        };
-        match self.overrides.iter().find(names) {
+        match self.overrides.iter().find(|entry| entry.names(id)) {
             Some(entry) if entry.unmanaged => Err(Exclusion::Overridden),
             _ => Ok(()),
         }

@@ -58,9 +58,13 @@ fn feature_set(name: &str) -> Selection {
     Selection { feature_set: Some(name.to_owned()), ..ha() }
 }
 
+fn entry(group: &str, kind: &str, namespace: &str, name: &str, unmanaged: bool) -> Override {
+    let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+    Override { group, kind, namespace, name, unmanaged, ..Override::default() }
+}
+
 fn overridden(group: &str, kind: &str, namespace: &str, name: &str, unmanaged: bool) -> Selection {
-    let id = ResourceId::new(group, kind, namespace, name);
-    Selection { overrides: vec![Override { id, unmanaged }], ..Selection::default() }
+    Selection { overrides: vec![entry(group, kind, namespace, name, unmanaged)], ..Selection::default() }
 }
 
 fn outcome(selection: &Selection, manifest: &Manifest) -> String {
@@ -247,9 +251,8 @@ fn a_feature_gate_object_may_name_major_versions() {
 fn a_cluster_scoped_object_matches_an_override_with_any_namespace_and_the_first_entry_counts() {
     let role = manifest(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "r", "annotations": {}}}));
-    let entry = |namespace: &str, unmanaged: bool| Override {
-        id: ResourceId::new("rbac.authorization.k8s.io", "ClusterRole", namespace, "r"),
-        unmanaged,
+    let entry = |namespace: &str, unmanaged: bool| {
+        entry("rbac.authorization.k8s.io", "ClusterRole", namespace, "r", unmanaged)
     };
     let select = |overrides: Vec<Override>| Selection { overrides, ..Selection::default() };
     assert_eq!(outcome(&select(vec![entry("any", true)]), &role), "overridden");

@@ -143,16 +143,23 @@ pub(crate) enum FolderArg {
     All,
 }
 
+/// For what, and in which order, a release is applied.
 #[derive(Debug, Args)]
-pub(crate) struct GraphArgs {
-    #[command(flatten)]
-    pub(crate) source: Source,
+pub(crate) struct OrderArgs {
     /// What the release is applied for.
     #[arg(long, value_enum, default_value_t = ModeArg::Updating)]
     pub(crate) mode: ModeArg,
     /// Order of an installation: all components side by side, or run level after run level.
     #[arg(long, value_enum, default_value_t = InstallOrderArg::Flat, value_name = "ORDER")]
     pub(crate) install_order: InstallOrderArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = GraphOutput::Text)]
     pub(crate) output: GraphOutput,
@@ -223,12 +230,8 @@ pub(crate) struct RehearseArgs {
     pub(crate) release: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// What the release is applied for.
-    #[arg(long, value_enum, default_value_t = ModeArg::Updating)]
-    pub(crate) mode: ModeArg,
-    /// Order of an installation: all components side by side, or run level after run level.
-    #[arg(long, value_enum, default_value_t = InstallOrderArg::Flat, value_name = "ORDER")]
-    pub(crate) install_order: InstallOrderArg,
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = RehearseOutput::Text)]
     pub(crate) output: RehearseOutput,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use lockstep_api::capability::{BaselineSet, KNOWN};
 use lockstep_api::names::{feature_set, profile};
@@ -15,17 +16,17 @@ pub(crate) struct SelectionArgs {
     /// Cluster profile; empty means the default.
     #[arg(long, default_value = profile::SELF_MANAGED_HIGH_AVAILABILITY, env = "CLUSTER_PROFILE", hide_env = true)]
     profile: String,
-    /// Feature set.
-    #[arg(long, default_value = feature_set::DEFAULT, value_parser = clap::builder::PossibleValuesParser::new(feature_set::ALL))]
+    /// Feature set; empty means the default.
+    #[arg(long, default_value = feature_set::DEFAULT, value_parser = PossibleValuesParser::new(feature_sets()))]
     feature_set: String,
     /// An enabled feature gate (repeatable).
     #[arg(long, value_name = "GATE")]
     feature_gate: Vec<String>,
     /// Baseline capability set; without it everything is enabled.
-    #[arg(long, value_name = "SET", value_parser = clap::builder::PossibleValuesParser::new(BaselineSet::ALL.map(BaselineSet::as_str)))]
+    #[arg(long, value_name = "SET", value_parser = PossibleValuesParser::new(BaselineSet::ALL.map(BaselineSet::as_str)))]
     capability_set: Option<String>,
     /// An additional enabled capability (repeatable).
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(KNOWN))]
+    #[arg(long, value_parser = PossibleValuesParser::new(KNOWN))]
     capability: Vec<String>,
     /// Leave out objects that are annotated with this exclude identifier.
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
@@ -33,6 +34,14 @@ pub(crate) struct SelectionArgs {
     /// Pull spec of the release image, for the operator's own manifests.
     #[arg(long, value_name = "PULLSPEC", default_value = "", hide_default_value = true)]
     release_image: String,
+}
+
+/// The known feature sets; a cluster spells the default one as the empty string.
+fn feature_sets() -> impl Iterator<Item = PossibleValue> {
+    feature_set::ALL.into_iter().map(|set| {
+        let value = PossibleValue::new(set);
+        if set == feature_set::DEFAULT { value.alias("") } else { value }
+    })
 }
 
 // === impl SelectionArgs ===
@@ -71,7 +80,10 @@ impl SelectionArgs {
 
     /// The cluster in a few words, for people.
     pub(crate) fn summary(&self) -> String {
-        let mut parts = vec![self.profile().to_owned(), format!("feature set {}", self.feature_set)];
+        let mut parts = vec![
+            self.profile().to_owned(),
+            format!("feature set {}", feature_set::spelled_out(&self.feature_set)),
+        ];
         if !self.feature_gate.is_empty() {
             parts.push(format!("gates {}", self.feature_gate.join(",")));
         }

@@ -12,7 +12,7 @@ use crate::{flow, output};
 
 pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Outcome> {
     let (release, selection) = super::load(&args.source)?;
-    let (mode, order) = (args.mode.into(), args.install_order.into());
+    let (mode, order) = (args.order.mode.into(), args.order.install_order.into());
     let graph = build(Task::list(release.selected(&selection)), mode, order, 0);
     let flow = || flow::of(&release, &graph, mode, order, &args.source.selection.summary());
     match args.output {

@@ -217,6 +217,8 @@ fn colour_follows_the_flag_and_the_environment() {
     assert!(colored(&wrong, &[("CLICOLOR_FORCE", "1")]));
     assert!(!colored(&never, &[("CLICOLOR_FORCE", "1")]));
     assert!(!colored(&wrong, &[("NO_COLOR", "1")]));
+    let lint = lockstep(&["release", "lint", FIRST, "--color", "always"]).stdout;
+    assert!(lint.contains("\u{1b}[34minfo\u{1b}[0m: "), "{lint}");
 }
 
 #[test]

@@ -42,15 +42,19 @@ pub(crate) fn print_yaml(value: &impl Serialize) -> anyhow::Result<()> {
     print(&yaml::write(&serde_json::to_value(value)?))
 }
 
-/// Colours the severity words at the start of lines; without colour the text is unchanged.
+/// Colours the severity in lines of the form `place: severity: message`; other lines are unchanged.
 pub(crate) fn paint_severities(text: &str) -> String {
-    let words = [("error", ERROR), ("warning", WARNING), ("info", NOTE)];
+    let words = [(": error: ", ERROR), (": warning: ", WARNING), (": info: ", NOTE)];
     let paint = |line: &str| {
         let found = words
             .iter()
-            .find(|(word, _)| line.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':', '['])));
+            .filter_map(|(word, style)| Some((line.find(word)?, word, style)))
+            .min_by_key(|(at, ..)| *at);
         match found {
-            Some((word, style)) => format!("{style}{word}{style:#}{}", &line[word.len()..]),
+            Some((at, word, style)) => {
+                let (place, message) = (&line[..at], &line[at + word.len()..]);
+                format!("{place}: {style}{}{style:#}: {message}", word.trim_matches([':', ' ']))
+            }
             None => line.to_owned(),
         }
     };

@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn good_files_give_their_manifests_in_order_and_no_files_give_none() {
-        let found = load(&[("b/2.yaml", a_map("x")), ("a/1.yaml", a_map("y"))]).unwrap();
+        let found = load(&[("b/2.yaml", a_map("two")), ("a/1.yaml", a_map("one"))]).unwrap();
         let names: Vec<_> = found.iter().map(|it| (&*it.file, it.id.name.as_str())).collect();
-        assert_eq!(names, [("2.yaml", "x"), ("1.yaml", "y")]);
+        assert_eq!(names, [("2.yaml", "two"), ("1.yaml", "one")]);
         assert!(load(&[]).unwrap().is_empty());
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::ser::{CompactFormatter, Formatter};
-use serde_json::{Serializer, Value};
+use serde_json::{Number, Serializer, Value};
 
 /// Writes `value` compactly, with sorted keys and with `<`, `>`, `&`, U+2028 and U+2029 escaped.
 pub fn write(value: &Value, out: &mut impl Write) -> io::Result<()> {
@@ -24,6 +24,25 @@ pub fn float(number: f64) -> String {
         return signed_exponent(&format!("{number:e}"));
     }
     format!("{number}")
+}
+
+/// A finite number as it comes out of Go's JSON: a whole one is written without a point, and so read as an integer.
+pub(crate) fn number(float: f64) -> Option<Number> {
+    self::float(float).parse::<i64>().ok().map(Number::from).or_else(|| Number::from_f64(float))
+}
+
+/// Makes the whole floats of a JSON document integers, as a way through Go does.
+pub(crate) fn settle_numbers(value: &mut Value) {
+    match value {
+        Value::Number(found) if found.is_f64() => {
+            if let Some(settled) = found.as_f64().and_then(number) {
+                *found = settled;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(settle_numbers),
+        Value::Object(map) => map.values_mut().for_each(settle_numbers),
+        _ => {}
+    }
 }
 
 /// The text of a floating-point mapping key: 32 bits of precision, an exponent from 10^6 on and below 10^-4.
@@ -135,6 +154,13 @@ mod tests {
             assert_eq!(float(number), text);
             assert_eq!(go(&json!(number)), text);
         }
+    }
+
+    #[test]
+    fn whole_floats_settle_as_integers() {
+        let mut value = json!({"a": [1.0, 1.5, 1e3, 1e19], "b": {"c": -2.0}, "d": 7});
+        settle_numbers(&mut value);
+        assert_eq!(value, json!({"a": [1, 1.5, 1000, 1e19], "b": {"c": -2}, "d": 7}));
     }
 
     #[test]

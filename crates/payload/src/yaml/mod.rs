@@ -14,6 +14,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::gojson;
+
 pub use writer::write;
 
 /// How far into the stream the guess between JSON and YAML looks, in bytes.
@@ -86,9 +88,10 @@ fn json_documents(text: &str) -> Result<Vec<Document>, YamlError> {
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         match stream.next() {
             None => return Ok(found),
-            Some(Ok(value)) => {
+            Some(Ok(mut value)) => {
                 let end = start + stream.byte_offset();
                 if !value.is_null() {
+                    gojson::settle_numbers(&mut value);
                     let raw = text[start..end].trim();
                     let line = line_at(text.as_bytes(), end - text[start..end].trim_start().len());
                     found.push(Document { value, index, line, json: Some(raw.into()) });

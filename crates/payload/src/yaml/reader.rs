@@ -303,13 +303,8 @@ fn to_value(scalar: Scalar) -> Result<Value, String> {
     })
 }
 
-/// A whole float is written without a point on its way through JSON and so comes out as an integer.
 fn float_number(number: f64) -> Result<Number, String> {
-    let text = gojson::float(number);
-    if let Ok(integer) = text.parse::<i64>() {
-        return Ok(Number::from(integer));
-    }
-    Number::from_f64(number).ok_or_else(|| format!("unsupported value: {number}"))
+    gojson::number(number).ok_or_else(|| format!("unsupported value: {number}"))
 }
 
 /// Nodes, text bytes and depth of a value; its depth is bounded, so the recursion is too.

@@ -118,16 +118,71 @@ fn line_ends_marks_and_json_are_read_alike() {
     }
 }
 
-/// Two thousand random plain scalars of the characters that numbers, booleans and dates are made of.
-#[test]
-fn random_scalars_read_as_kubectl_reads_them() {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = |bound: usize| {
+/// A seeded generator of numbers below a bound.
+fn generator(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |bound| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         usize::try_from(state % bound as u64).unwrap()
-    };
+    }
+}
+
+/// Manifests of the example release, damaged as people damage files: whatever is left reads alike, or is refused alike.
+#[test]
+fn damaged_documents_read_as_kubectl_reads_them() {
+    let mut next = generator(0x9e37_79b9_7f4a_7c15);
+    let folder = lockstep_tests::cli::root().join("examples/releases/1.0.0/release-manifests");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..150 {
+        let text = std::fs::read_to_string(&files[next(files.len())]).unwrap();
+        let first = text
+            .lines()
+            .skip_while(|line| line.starts_with("---"))
+            .take_while(|line| !line.starts_with("---"));
+        let mut lines: Vec<String> = first.map(|line| format!("  {line}")).collect();
+        for _ in 0..=next(3) {
+            damage(&mut lines, &mut next);
+        }
+        let document = format!("{HEAD}spec:\n{}\n", lines.join("\n"));
+        let (ours, theirs) = (ours(&document), kubectl(&document));
+        assert_eq!(ours, theirs, "round {round}\n{document}");
+        if ours.is_some() { read += 1 } else { refused += 1 }
+    }
+    assert!(read > 20 && refused > 20, "{read} read, {refused} refused: the damage proves nothing");
+}
+
+fn damage(lines: &mut Vec<String>, next: &mut impl FnMut(usize) -> usize) {
+    let at = next(lines.len());
+    let line = lines[at].clone();
+    let cut = (0..=next(line.len() + 1).min(line.len()))
+        .rev()
+        .find(|place| line.is_char_boundary(*place))
+        .unwrap_or(0);
+    match next(7) {
+        0 => lines[at] = format!(" {line}"),
+        1 => lines[at] = line.strip_prefix("   ").map_or(line.clone(), |rest| format!("  {rest}")),
+        2 | 3 => {
+            let marks: Vec<char> = ":-\"'#[{]}&*!|>%@`,?<=~".chars().collect();
+            lines[at] = format!("{}{}{}", &line[..cut], marks[next(marks.len())], &line[cut..]);
+        }
+        4 => lines[at] = line[..cut].to_owned(),
+        5 => lines.insert(at, line),
+        _ => {
+            let other = next(lines.len());
+            lines.swap(at, other);
+        }
+    }
+}
+
+/// Two thousand random plain scalars of the characters that numbers, booleans and dates are made of.
+#[test]
+fn random_scalars_read_as_kubectl_reads_them() {
+    let mut next = generator(0x2545_f491_4f6c_dd1d);
     let alphabet: Vec<char> = "0123456789000111..__++--eExXbBoOyYnN:tTfF~infa".chars().collect();
     let scalars: Vec<String> = std::iter::repeat_with(|| {
         let length = 1 + next(7);

@@ -1,4 +1,5 @@
 //! The command as a user sees it: output, errors, exit codes, help.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::process::{Command, Stdio};
 

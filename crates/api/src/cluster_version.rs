@@ -3,6 +3,7 @@
 mod spec;
 mod status;
 mod updates;
+pub mod validation;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

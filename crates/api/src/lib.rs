@@ -17,6 +17,7 @@ mod text_enum;
 mod time;
 
 pub use cluster_operator::{ClusterOperator, ClusterOperatorStatus, ObjectReference, OperandVersion};
+pub use cluster_version::validation;
 pub use cluster_version::{
     ARCHITECTURE_MULTI, AcceptedRisk, CapabilitiesSpec, CapabilitiesStatus, ClusterCondition, ClusterVersion,
     ClusterVersionSpec, ClusterVersionStatus, ConditionalUpdate, ConditionalUpdateRisk, ConfigMapName,

@@ -162,7 +162,7 @@ mod tests {
     fn texts_of_the_specification() {
         let text = |kind: &str, namespace: &str, name: &str, index: usize, total: usize| {
             let id = ResourceId::new("", kind, namespace, name);
-            Task { id, index, total, ..a_task("list_manifest.yaml") }.to_string()
+            Task { index, total, id, ..a_task("list_manifest.yaml") }.to_string()
         };
         let cases = [
             (text("", "", "file-json", 0, 0), " \"file-json\" (0 of 0)"),

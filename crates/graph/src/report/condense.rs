@@ -40,7 +40,8 @@ pub fn one_of(failures: Vec<Failure>) -> Option<Failure> {
         return failures.into_iter().find(|failure| failure.effect == strongest);
     }
     let lines: BTreeSet<String> = failures.iter().map(|failure| format!("\n* {}", failure.message)).collect();
-    let message = format!("Multiple errors are preventing progress:{}", String::from_iter(lines));
+    let lines: String = lines.into_iter().collect();
+    let message = format!("Multiple errors are preventing progress:{lines}");
     Some(Failure { parts: failures, ..Failure::new(reason::MULTIPLE_ERRORS, message) })
 }
 
@@ -76,7 +77,7 @@ mod tests {
     use crate::report::summary;
     use crate::task::fixture::{a_task, tasks};
     use crate::task::{Role, Task};
-    use crate::{Frontier, InstallOrder, Mode, build};
+    use crate::{Frontier, InstallOrder, Mode, NodeId, build};
 
     fn gate(operator: &str) -> Task {
         Task { role: Role::Gate, ..a_task(operator) }
@@ -182,12 +183,16 @@ mod tests {
         assert_ne!(format!("{}: {found}", found.reason), reference);
     }
 
+    fn next(frontier: &Frontier) -> Option<NodeId> {
+        frontier.ready().next()
+    }
+
     /// Runs to the end; what a file fails with stands in `failing`.
     fn run(files: &[&str], failing: &[(&str, Failure)]) -> (usize, Vec<RunError>) {
         let graph = build(tasks(files), Mode::Installing, InstallOrder::Flat, 0);
         let mut frontier = Frontier::new(&graph);
         let mut errors = Vec::new();
-        while let Some(node) = frontier.ready().next() {
+        while let Some(node) = next(&frontier) {
             let task = frontier.start(node).unwrap();
             let failure = failing.iter().find(|(file, _)| *file == &*graph.tasks[task].file);
             if let Some((_, failure)) = failure {

@@ -130,7 +130,11 @@ pub fn classify(error: ApiError<'_>) -> (&'static str, Option<&'static str>) {
         (reason::UPDATE_PAYLOAD_RESOURCE_NOT_FOUND, Some("resource may have been deleted"))
     } else if is(&["Conflict"]) || has(409) {
         (reason::UPDATE_PAYLOAD_RESOURCE_CONFLICT, Some("someone else is updating this resource"))
-    } else if is(&["Timeout", "ServiceUnavailable"]) || has(503) || error == ApiError::UnexpectedResponse {
+    } else if is(&["Timeout", "ServiceUnavailable"])
+        || has(503)
+        || has(504)
+        || error == ApiError::UnexpectedResponse
+    {
         (reason::UPDATE_PAYLOAD_CLUSTER_DOWN, Some("the server is down or not responding"))
     } else if is(&["InternalError"]) || has(500) {
         (reason::UPDATE_PAYLOAD_CLUSTER_ERROR, Some("the server is reporting an internal error"))
@@ -335,6 +339,7 @@ mod tests {
     fn a_code_counts_where_the_reason_says_nothing() {
         assert_eq!(classify(status(404, "")).0, "UpdatePayloadResourceNotFound");
         assert_eq!(classify(status(503, "Strange")).0, "UpdatePayloadClusterDown");
+        assert_eq!(classify(status(504, "")).0, "UpdatePayloadClusterDown");
         assert_eq!(classify(status(429, "BadRequest")).0, "UpdatePayloadClusterOverloaded");
         assert_eq!(
             classify(status(404, "Gone")).0,

@@ -133,10 +133,15 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use lockstep_payload::manifest::read_file;
+    use lockstep_payload::{CapabilityFilter, Folder, Selection};
     use serde_json::json;
 
     use super::*;
     use crate::report::Effect;
+    use crate::task::Task;
     use crate::task::fixture::tasks;
     use crate::{Frontier, InstallOrder, Mode, build};
 
@@ -161,7 +166,7 @@ mod tests {
     #[test]
     fn merges_of_the_specification() {
         // Previous, new, whether it is shown, whether it came further.
-        let rows = [
+        let rows = vec![
             (report("a", "X", 10, 100), report("", "X", 0, 0), false, false),
             (report("a", "X", 10, 100), report("", "Y", 0, 0), true, true),
             (report("a", "X", 0, 0), report("", "X", 0, 0), true, false),
@@ -238,6 +243,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_a_selected_manifest_is_done_at_once() {
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    \
+                    capability.openshift.io/name: openshift-samples+baremetal\n";
+        let manifests = read_file(Folder::ReleaseManifests, &Arc::from("a.yaml"), text.as_bytes()).unwrap();
+        let known = Some(Capabilities::all(&BTreeSet::new()).known);
+        let capabilities = Some(CapabilityFilter { known, enabled: BTreeSet::new() });
+        let none = Selection { capabilities, ..Selection::default() };
+        let selected = |by: &Selection| {
+            let tasks = Task::list(manifests.iter().filter(|manifest| by.check(manifest).is_ok()));
+            Frontier::new(&build(tasks, Mode::Updating, InstallOrder::Flat, 0))
+        };
+        assert!(selected(&none).is_done());
+        assert!(!selected(&Selection::default()).is_done(), "with the capabilities there is something to do");
+    }
+
+    #[test]
     fn percent_is_cut_off_and_reaches_a_hundred() {
         let cases = [(0, 0, 0), (334, 1000, 33), (2, 3, 66), (999, 1000, 99), (3, 3, 100)];
         for (done, total, expected) in cases {
@@ -245,7 +266,8 @@ mod tests {
         }
         let graph = build(tasks(&["0000_10_a_1", "0000_10_b_1"]), Mode::Updating, InstallOrder::Flat, 0);
         let mut frontier = Frontier::new(&graph);
-        while let Some(node) = frontier.ready().next() {
+        while !frontier.is_done() {
+            let node = frontier.ready().next().unwrap();
             frontier.start(node).unwrap();
             frontier.finish(node).unwrap();
         }

@@ -173,12 +173,16 @@ fn normalise_line_ends(text: &str) -> Cow<'_, str> {
 /// Control characters make a document unreadable for the Go reader; the parser here would let them pass.
 fn refuse_control_characters(text: &str, first_line: usize) -> Result<(), YamlError> {
     let bytes = text.as_bytes();
+    let is_suspect =
+        |byte: &u8| (*byte < 0x20 && !matches!(*byte, b'\t' | b'\n' | b'\r')) || matches!(*byte, 0x7F | 0xC2);
+    // Nearly every text has none; asking that first, in blocks, is several times faster than finding the place.
+    if !bytes.chunks(256).any(|block| block.iter().fold(false, |found, byte| found | is_suspect(byte))) {
+        return Ok(());
+    }
     let bad = bytes.iter().enumerate().find(|(index, byte)| match byte {
-        b'\t' | b'\n' | b'\r' => false,
-        0x00..0x20 | 0x7F => true,
         // C1 controls are C2 80 … C2 9F; U+0085 is a line break and allowed.
         0xC2 => matches!(bytes.get(index + 1), Some(0x80..=0x84 | 0x86..=0x9F)),
-        _ => false,
+        byte => is_suspect(byte),
     });
     match bad {
         None => Ok(()),

@@ -108,9 +108,9 @@ impl Builder {
             Event::Scalar(text, style, anchor, tag) => {
                 self.count()?;
                 if self.wants_key() {
-                    return self.take_key(&text, style, anchor, tag.as_deref()).map(|()| None);
+                    return self.take_key(text, style, anchor, tag.as_deref()).map(|()| None);
                 }
-                let value = to_value(resolve(&text, style, tag.as_deref())?)?;
+                let value = to_value(resolve(text, style, tag.as_deref())?)?;
                 self.finish_node(value, anchor)
             }
             Event::Alias(anchor) => {
@@ -151,7 +151,7 @@ impl Builder {
 
     fn take_key(
         &mut self,
-        text: &str,
+        text: Cow<'_, str>,
         style: ScalarStyle,
         anchor: usize,
         tag: Option<&Tag>,
@@ -161,12 +161,11 @@ impl Builder {
             Key::Merge
         } else {
             let scalar = resolve(text, style, tag)?;
-            let name = key_text(&scalar)?;
             if anchor > 0 {
-                let value = to_value(scalar)?;
+                let value = to_value(scalar.clone())?;
                 self.remember(anchor, &value);
             }
-            Key::Text(name)
+            Key::Text(key_text(scalar)?)
         };
         if let Some(Frame::Mapping { key, .. }) = self.stack.last_mut() {
             *key = Some(next);
@@ -268,24 +267,25 @@ fn merge(map: &mut Map<String, Value>, value: Value) -> Result<(), String> {
     Ok(())
 }
 
-fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
-    match tag {
-        Some(tag) if tag.handle == CORE_HANDLE => match CoreTag::parse(&tag.suffix) {
-            Some(core) => resolve_tagged(core, text),
-            None => Ok(Scalar::Text(text.to_owned())),
-        },
-        None if style == ScalarStyle::Plain => Ok(resolve_plain(text)),
-        _ => Ok(Scalar::Text(text.to_owned())),
-    }
+fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
+    let resolved = match tag {
+        Some(tag) if tag.handle == CORE_HANDLE => {
+            CoreTag::parse(&tag.suffix).map(|core| resolve_tagged(core, &text)).transpose()?
+        }
+        None if style == ScalarStyle::Plain => resolve_plain(&text),
+        _ => None,
+    };
+    // NB: a copy of the right size; the parser's own text has room to grow, and a release holds a million of them.
+    Ok(resolved.unwrap_or_else(|| Scalar::Text(String::from(&*text))))
 }
 
 /// JSON has only text keys; numbers and booleans become their text, `null` cannot.
-fn key_text(scalar: &Scalar) -> Result<String, String> {
+fn key_text(scalar: Scalar) -> Result<String, String> {
     match scalar {
-        Scalar::Text(text) => Ok(text.clone()),
+        Scalar::Text(text) => Ok(text),
         Scalar::Bool(truth) => Ok(truth.to_string()),
         Scalar::Int(number) => Ok(number.to_string()),
-        Scalar::Float(number) => Ok(gojson::float_key(*number)),
+        Scalar::Float(number) => Ok(gojson::float_key(number)),
         Scalar::Null => Err("unsupported map key of type: null".to_owned()),
         Scalar::UInt(number) => Err(format!("unsupported map key of type: uint64, key: {number}")),
     }

@@ -66,18 +66,16 @@ impl CoreTag {
     }
 }
 
-/// Resolves a plain scalar without a tag.
-pub(super) fn resolve_plain(text: &str) -> Scalar {
+/// Resolves a plain scalar without a tag; `None` when it is just text, as most are.
+pub(super) fn resolve_plain(text: &str) -> Option<Scalar> {
     // The first byte is enough to see that most scalars are words, and words are strings.
     match text.as_bytes().first() {
-        None => Scalar::Null,
+        None => Some(Scalar::Null),
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => {
-            resolve_word(text).unwrap_or_else(|| Scalar::Text(text.to_owned()))
+            resolve_word(text)
         }
-        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => {
-            resolve_number(text).unwrap_or_else(|| Scalar::Text(text.to_owned()))
-        }
-        Some(_) => Scalar::Text(text.to_owned()),
+        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => resolve_number(text),
+        Some(_) => None,
     }
 }
 
@@ -92,7 +90,7 @@ pub(super) fn resolve_tagged(tag: CoreTag, text: &str) -> Result<Scalar, String>
     if tag == CoreTag::Binary {
         return resolve_binary(text);
     }
-    let plain = resolve_plain(text);
+    let plain = resolve_plain(text).unwrap_or_else(|| Scalar::Text(text.to_owned()));
     let (found, ok) = match (&plain, tag) {
         (Scalar::Null, _) => ("!!null", tag == CoreTag::Null),
         (Scalar::Bool(_), _) => ("!!bool", tag == CoreTag::Bool),
@@ -216,6 +214,10 @@ mod tests {
 
     fn text(value: &str) -> Scalar {
         Scalar::Text(value.to_owned())
+    }
+
+    fn resolve_plain(value: &str) -> Scalar {
+        super::resolve_plain(value).unwrap_or_else(|| text(value))
     }
 
     #[test]

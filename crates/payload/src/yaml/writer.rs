@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::scalar::{Scalar, resolve_plain};
+use super::scalar::resolve_plain;
 
 /// Writes a value as one YAML document, keys sorted, with a final newline.
 pub fn write(value: &Value) -> String {
@@ -66,8 +66,7 @@ fn inline(value: &Value) -> String {
 fn text(content: &str) -> String {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@');
     let starts_well = content.starts_with(|first: char| first.is_ascii_alphabetic());
-    let is_plain =
-        starts_well && content.bytes().all(is_word) && matches!(resolve_plain(content), Scalar::Text(_));
+    let is_plain = starts_well && content.bytes().all(is_word) && resolve_plain(content).is_none();
     if is_plain { content.to_owned() } else { Value::from(content).to_string() }
 }
 

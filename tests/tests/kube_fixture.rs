@@ -17,9 +17,6 @@ use xtask::kube::{Server, ServerOptions};
 /// One instance for all tests that only ask; that it is never dropped is part of the proof.
 static SHARED: LazyLock<Server> = LazyLock::new(|| start(&ServerOptions::default()));
 
-/// Set in a process that a test starts in order to kill it.
-const OWNER: &str = "LOCKSTEP_TEST_FIXTURE_OWNER";
-
 fn start(options: &ServerOptions) -> Server {
     Server::start(options).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -191,12 +188,7 @@ fn a_panic_leaves_no_process_and_no_folder() {
 
 #[test]
 fn a_killed_owner_leaves_no_process_and_no_folder() {
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "owner_that_is_killed", "--nocapture"])
-        .env(OWNER, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut owner = Command::new(env!("CARGO_BIN_EXE_server_owner")).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map(Result::unwrap);
     let line =
         lines.find_map(|line| line.split_once("started ").map(|(_, rest)| rest.to_owned())).expect("a line");
@@ -213,20 +205,6 @@ fn a_killed_owner_leaves_no_process_and_no_folder() {
         assert!(start.elapsed() < Duration::from_secs(20), "{pids:?} {}", folder.display());
         thread::sleep(Duration::from_millis(50));
     }
-}
-
-/// The other side of the test above.
-#[test]
-#[ignore = "started by another test, in a process of its own"]
-fn owner_that_is_killed() {
-    if std::env::var_os(OWNER).is_none() {
-        return;
-    }
-    let server = start(&ServerOptions::default());
-    let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
-    println!("started {} {}", server.folder().display(), pids.join(" "));
-    // Longer than the other side waits, so that only the kill can end it.
-    thread::sleep(Duration::from_mins(1));
 }
 
 /// Whether a process runs; one that has ended and that nobody has reaped does not.

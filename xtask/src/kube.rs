@@ -53,7 +53,7 @@ fn missing_in(folder: &Path) -> Vec<&'static str> {
 }
 
 /// The user's cache folder; a relative `XDG_CACHE_HOME` is to be ignored, says its specification.
-fn cache_root(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Error> {
+pub(crate) fn cache_root(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Error> {
     xdg.filter(|folder| folder.is_absolute()).or_else(|| home.map(|home| home.join(".cache"))).ok_or_else(
         || Error::Data {
             from: "environment".into(),
@@ -62,7 +62,7 @@ fn cache_root(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Er
     )
 }
 
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

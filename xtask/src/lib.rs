@@ -3,9 +3,13 @@
 //! The commands of `cargo xtask` are functions of this library, so that the suites can use the same code:
 //! [`kube::Server`] is the fixture that starts a private API server.
 
+pub mod bench;
 pub mod browser;
 mod error;
 pub mod kube;
 pub mod schema;
+pub mod soak;
+pub mod test;
+mod workspace;
 
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own commands.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
 
+use std::io;
 use std::process::ExitCode;
 
 use xtask::Error;
@@ -9,6 +10,11 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
+  test [--only STEP]... [--list]
+                    run every check and every test; the last line is `N passed, M failed`
+  soak NAME | --list
+                    run one of the suites that find more the longer they run
+  bench payload     measure how fast and in how much memory a release is read
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
   schema [--check]  write crates/schema/data/kinds.json from a real API server; with --check only compare
@@ -20,6 +26,9 @@ fn main() -> ExitCode {
     let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
 
     let result = match command {
+        "test" => test(rest),
+        "soak" => soak(rest),
+        "bench" => bench(rest),
         "kube" => kube(rest),
         "schema" => schema(rest),
         "help" | "--help" | "-h" => {
@@ -35,6 +44,44 @@ fn main() -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn test(arguments: &[&str]) -> Result<ExitCode, Error> {
+    let mut only = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match (*argument, rest.as_slice().first()) {
+            ("--list", _) => {
+                print!("{}", xtask::test::list()?);
+                return Ok(ExitCode::SUCCESS);
+            }
+            ("--only", Some(step)) => {
+                only.push(*step);
+                rest.next();
+            }
+            ("--only", None) => return Ok(usage("`--only` wants the name of a step")),
+            (other, _) => return Ok(usage(&format!("`test` does not know `{other}`"))),
+        }
+    }
+    Ok(code(xtask::test::run(&only, &mut io::stdout())?))
+}
+
+fn soak(arguments: &[&str]) -> Result<ExitCode, Error> {
+    match arguments {
+        ["--list"] => {
+            print!("{}", xtask::soak::list());
+            Ok(ExitCode::SUCCESS)
+        }
+        [name] => Ok(code(xtask::soak::run(name, &mut io::stdout())?)),
+        _ => Ok(usage("`soak` wants one name, or `--list`")),
+    }
+}
+
+fn bench(arguments: &[&str]) -> Result<ExitCode, Error> {
+    match arguments {
+        ["payload"] => Ok(code(xtask::bench::payload(&mut io::stdout())?)),
+        _ => Ok(usage("`bench` wants `payload`")),
     }
 }
 
@@ -54,6 +101,10 @@ fn schema(arguments: &[&str]) -> Result<ExitCode, Error> {
     };
     println!("{summary}");
     Ok(ExitCode::SUCCESS)
+}
+
+fn code(is_well: bool) -> ExitCode {
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Says what is wrong with the command line; exit code 2 tells it apart from a command that failed.

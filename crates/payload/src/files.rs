@@ -139,12 +139,12 @@ impl Files for DiskFiles {
         use io::Read as _;
         let path = self.path(folder).join(name);
         let failed = |source| FilesError::Io { path: path.display().to_string(), source };
-        let file = fs::File::open(&path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        // A pipe or device would block or never end.
+        // A pipe would block, even the opening of one, and a device would never end.
+        let metadata = fs::metadata(&path).map_err(failed)?;
         if !metadata.is_file() {
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
         }
+        let file = fs::File::open(&path).map_err(failed)?;
         let too_large = |bytes| FilesError::TooLarge { path: path.display().to_string(), bytes };
         if metadata.len() > MAX_FILE_BYTES {
             return Err(too_large(metadata.len()));

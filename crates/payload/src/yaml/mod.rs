@@ -242,13 +242,12 @@ fn split(text: &str, first_line: usize) -> impl Iterator<Item = Result<Part<'_>,
 
 /// How many lines of blanks, comments and separators come before the content.
 fn leading_lines(chunk: &str) -> usize {
-    chunk
-        .lines()
-        .take_while(|line| {
-            let line = line.trim_start();
-            line.is_empty() || line.starts_with('#') || line.starts_with("---")
-        })
-        .count()
+    let blank = chunk.lines().take_while(|line| {
+        let line = line.trim_start();
+        line.is_empty() || line.starts_with('#') || line.starts_with("---")
+    });
+    // Content may look like one of these; the last line is content in any case.
+    blank.count().min(chunk.lines().count().saturating_sub(1))
 }
 
 fn line_at(bytes: &[u8], offset: usize) -> usize {

@@ -108,9 +108,9 @@ impl Builder {
             Event::Scalar(text, style, anchor, tag) => {
                 self.count()?;
                 if self.wants_key() {
-                    return self.take_key(text, style, anchor, tag.as_deref()).map(|()| None);
+                    return self.take_key(&text, style, anchor, tag.as_deref()).map(|()| None);
                 }
-                let value = to_value(resolve(text, style, tag.as_deref())?)?;
+                let value = to_value(resolve(&text, style, tag.as_deref())?)?;
                 self.finish_node(value, anchor)
             }
             Event::Alias(anchor) => {
@@ -151,7 +151,7 @@ impl Builder {
 
     fn take_key(
         &mut self,
-        text: Cow<'_, str>,
+        text: &str,
         style: ScalarStyle,
         anchor: usize,
         tag: Option<&Tag>,
@@ -267,16 +267,16 @@ fn merge(map: &mut Map<String, Value>, value: Value) -> Result<(), String> {
     Ok(())
 }
 
-fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
+fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
     let resolved = match tag {
         Some(tag) if tag.handle == CORE_HANDLE => {
-            CoreTag::parse(&tag.suffix).map(|core| resolve_tagged(core, &text)).transpose()?
+            CoreTag::parse(&tag.suffix).map(|core| resolve_tagged(core, text)).transpose()?
         }
-        None if style == ScalarStyle::Plain => resolve_plain(&text),
+        None if style == ScalarStyle::Plain => resolve_plain(text),
         _ => None,
     };
-    // NB: a copy of the right size; the parser's own text has room to grow, and a release holds a million of them.
-    Ok(resolved.unwrap_or_else(|| Scalar::Text(String::from(&*text))))
+    // NB: a copy of the right size: the parser's own text has room to grow, which a release has to pay for as a whole.
+    Ok(resolved.unwrap_or_else(|| Scalar::Text(text.to_owned())))
 }
 
 /// JSON has only text keys; numbers and booleans become their text, `null` cannot.

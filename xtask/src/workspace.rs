@@ -1,0 +1,95 @@
+//! This checkout: where it is, which commit it is at, and the `cargo` that builds it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Error;
+use crate::error::io_error;
+use crate::kube::{cache_root, variable};
+
+/// The root folder of the checkout.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// The folder that everything is built in: `CARGO_TARGET_DIR` if it is set, else one in the user's cache.
+///
+/// Outside the clone, so that a second clone and a thrown-away one need not compile the dependencies again. The key is
+/// the lockfile and the compiler: with either of them nothing in the folder would fit any more.
+pub(crate) fn target_folder() -> Result<PathBuf, Error> {
+    if let Some(folder) = variable("CARGO_TARGET_DIR") {
+        return std::path::absolute(&folder).map_err(io_error(format!("looking for `{}`", folder.display())));
+    }
+    let lockfile = root().join("Cargo.lock");
+    let lock =
+        fs::read_to_string(&lockfile).map_err(io_error(format!("reading `{}`", lockfile.display())))?;
+    let compiler = output("rustc", &["-vV"])?;
+    let cache = cache_root(variable("XDG_CACHE_HOME"), variable("HOME"))?;
+    Ok(cache.join("lockstep").join("target").join(key(&lock, &compiler)))
+}
+
+/// A `cargo` command in the root of the checkout that builds into the given folder.
+pub(crate) fn cargo<S: AsRef<OsStr>>(target: &Path, arguments: &[S]) -> Command {
+    let mut command = Command::new(variable("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root()).env("CARGO_TARGET_DIR", target);
+    // The log is read by a program as well as by people.
+    command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
+    command
+}
+
+/// The commit of the checkout, with `+` when files differ from it; `unknown` outside a repository.
+pub(crate) fn commit() -> String {
+    let folder = root().display().to_string();
+    let git = |arguments: &[&str]| output("git", &[&["-C", &folder], arguments].concat());
+    let Ok(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
+    let is_clean = git(&["status", "--porcelain"]).is_ok_and(|changes| changes.is_empty());
+    format!("{}{}", commit.trim(), if is_clean { "" } else { "+" })
+}
+
+/// What a command prints; a failure carries what it wrote to its error stream.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, Error> {
+    let output =
+        Command::new(program).args(arguments).output().map_err(io_error(format!("running `{program}`")))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(Error::Command {
+            command: format!("{program} {}", arguments.join(" ")),
+            log: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+}
+
+/// The hasher of the standard library may change with the compiler, which is part of the key in any case.
+fn key(lock: &str, compiler: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    (lock, compiler).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_lockfile_or_compiler_is_another_folder() {
+        assert_eq!(key("lock", "rustc 1"), key("lock", "rustc 1"));
+        assert_ne!(key("lock", "rustc 1"), key("lock", "rustc 2"));
+        assert_ne!(key("lock", "rustc 1"), key("lock2", "rustc 1"));
+    }
+
+    #[test]
+    fn the_root_holds_the_lockfile() {
+        assert!(root().join("Cargo.lock").is_file());
+    }
+
+    #[test]
+    fn a_failed_command_is_an_error_with_its_words() {
+        let error = output("sh", &["-c", "echo no such thing >&2; exit 3"]).unwrap_err().to_string();
+        assert!(error.contains("no such thing") && error.contains("`sh -c"), "{error}");
+    }
+}

@@ -21,23 +21,27 @@ pub fn root() -> PathBuf {
     tests.parent().unwrap_or(tests).to_owned()
 }
 
-/// Path of the command, built on the first call with the profile of the suite itself.
+/// Path of the command, built on the first call beside the suite itself, with the same profile.
 ///
 /// # Panics
 /// When it cannot be built: nothing else in the suite makes sense then.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        // This suite lies in <target>/debug/deps, the command in <target>/debug.
+        let suite = std::env::current_exe().unwrap_or_default();
+        let profile = suite.ancestors().nth(2).unwrap_or(&suite);
+        let target = profile.parent().unwrap_or(profile);
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "lockstep"])
+            .args(["build", "--quiet", "--locked", "--package", "lockstep", "--target-dir"])
+            .arg(target)
+            .args(profile.ends_with("release").then_some("--release"))
             .current_dir(root())
             .stdin(Stdio::null())
             .status();
         assert!(status.is_ok_and(|status| status.success()), "building the command failed");
-        // This suite lies in <target>/debug/deps, the command in <target>/debug.
-        let suite = std::env::current_exe().unwrap_or_default();
-        suite.ancestors().nth(2).unwrap_or(&suite).join("lockstep")
+        profile.join("lockstep")
     })
 }
 

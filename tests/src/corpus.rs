@@ -5,12 +5,20 @@ use std::path::{Path, PathBuf};
 /// Folder of the corpus: `LOCKSTEP_CORPUS`, or `shared/payloads` beside the checkout.
 ///
 /// Without one, says what is left out and gives `None`: a stranger's clone has none.
+///
+/// # Panics
+/// When `LOCKSTEP_CORPUS` is set but is no corpus: a misspelt folder must not leave suites out.
 pub fn corpus(suite: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/payloads");
     let folder = std::env::var_os("LOCKSTEP_CORPUS").map_or(beside, PathBuf::from);
     if folder.join("4.20.0/release-manifests").is_dir() {
         return Some(folder);
     }
+    assert!(
+        std::env::var_os("LOCKSTEP_CORPUS").is_none(),
+        "LOCKSTEP_CORPUS is {}, which has no release 4.20.0",
+        folder.display()
+    );
     #[expect(clippy::print_stderr, reason = "a suite that is left out has to say so")]
     {
         eprintln!(

@@ -144,6 +144,8 @@ fn both_examples_are_free_of_lint_errors() {
         }
     }
     assert_eq!(lockstep(&["release", "lint", FIRST, "--fail-on", "info"]).code, 1);
+    let all = ["release", "lint", FIRST, "--all-combinations"];
+    assert_eq!(lockstep_with(&all, &[("CLUSTER_PROFILE", "hypershift")]).code, 0, "the variable is no flag");
     let report = json(&["release", "lint", FIRST, "-o", "json"]);
     assert_eq!(report["kind"], "LintReport");
     let sarif = json(&["release", "lint", FIRST, "-o", "sarif"]);
@@ -186,7 +188,23 @@ fn exit_codes_are_those_of_the_documented_table() {
         .filter(|line| line.starts_with("| `lockstep"))
         .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect())
         .collect();
-    assert!(rows.len() >= 15, "every command has rows");
+    for command in [
+        "release info",
+        "release objects",
+        "release graph",
+        "release lint",
+        "rehearse",
+        "version",
+        "completion",
+        "man",
+    ] {
+        let codes: std::collections::BTreeSet<&str> = rows
+            .iter()
+            .filter(|row| row[1].starts_with(&format!("lockstep {command}")))
+            .map(|row| row[2].as_str())
+            .collect();
+        assert!(codes.len() >= 2, "{command} has a row for success and one for failure: {codes:?}");
+    }
     for row in rows {
         let words: Vec<&str> =
             row[1].split_whitespace().skip(1).map(|word| word.trim_matches('\'')).collect();
@@ -257,16 +275,53 @@ fn version_names_the_commit_and_the_kubernetes_it_knows() {
     assert!(lockstep(&["version"]).stdout.starts_with("lockstep "));
 }
 
-#[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = Command::new(binary())
-        .args(["release", "objects", FIRST, "-o", "json"])
-        .current_dir(root())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Exit code and standard error of a command whose reader closes the pipe at once.
+fn without_reader(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    command.args(arguments).current_dir(root()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_nothing_about_the_outcome() {
+    assert_eq!(without_reader(&["release", "objects", FIRST, "-o", "json"]), (Some(0), String::new()));
+    assert_eq!(without_reader(&["release", "lint", FIRST, "--fail-on", "info"]), (Some(1), String::new()));
+}
+
+#[test]
+fn an_error_is_told_once_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["manifests", "release-manifests"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let metadata = folder.path().join("release-manifests/release-metadata");
+    std::fs::write(&metadata, r#"{"kind":"cincinnati-metadata-v0","version":"1.x.0"}"#).unwrap();
+    std::fs::write(folder.path().join("release-manifests/image-references"), "").unwrap();
+    let path = folder.path().display().to_string();
+    let run = lockstep(&["release", "info", &path]);
+    let expected = format!(
+        "error: {path}: release-manifests/release-metadata: invalid Cincinnati metadata version \"1.x.0\": unexpected character 'x' while parsing minor version number\n"
+    );
+    assert_eq!((run.code, run.stderr), (1, expected));
+}
+
+#[test]
+fn names_of_a_release_cannot_drive_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = Command::new("cp").arg("-r").arg(root().join(FIRST)).arg(folder.path()).status().unwrap();
+    assert!(copy.success());
+    let release = folder.path().join("1.0.0");
+    let object = "apiVersion: v1\nkind: \"Bad\\e]0;owned\\a\"\nmetadata:\n  name: \"x\\e[2J\\ny\"\n  annotations:\n    include.release.openshift.io/self-managed-high-availability: \"true\"\n";
+    std::fs::write(release.join("release-manifests/0000_70_bad_1.yaml"), object).unwrap();
+    let path = release.display().to_string();
+    for command in [&["info"][..], &["objects"], &["graph", "--files"], &["lint", "--color", "always"]] {
+        let run = lockstep(&[&["release"], command, &[&path]].concat());
+        let text = run.stdout + &run.stderr;
+        assert!(text.contains('\u{fffd}'), "{command:?}: {text}");
+        let raw = text.replace("\u{1b}[", "").contains(['\u{1b}', '\u{7}']) || text.contains("\u{1b}[2J");
+        assert!(!raw, "{command:?}: {text:?}");
+    }
 }

@@ -274,3 +274,50 @@ fn what_is_no_release_folder_says_what_is_missing() {
     fs::remove_file(folder.path("image-references")).unwrap();
     assert!(load(folder.0.path()).unwrap_err().contains("release-manifests/image-references is missing"));
 }
+
+#[test]
+fn quoted_text_far_to_the_right_cannot_grow_without_bound() {
+    let text = format!("m:\n  a:{}'x{}'\n", " ".repeat(200_000), "\ny".repeat(100_000));
+    let error = Folder::new().with(BAD, text).error(BAD);
+    assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn thousands_of_badly_indented_quotes_end_in_an_error_or_a_release() {
+    let quotes: String = (0..990).map(|index| format!("  k{index}: 'a\n  b'\n")).collect();
+    let filler = format!("# {}\n", "x".repeat(100)).repeat(20_000);
+    let error = Folder::new().with(BAD, format!("{NAMESPACE}spec:\n{filler}{quotes}")).error(BAD);
+    assert!(error.contains("badly indented"), "{error}");
+}
+
+#[test]
+fn anchors_inside_anchors_are_refused() {
+    let open: String = (0..120).map(|level| format!("&a{level} [")).collect();
+    let text = format!("{NAMESPACE}spec: {open}{}{}\n", "x,".repeat(150_000), "]".repeat(120));
+    let error = Folder::new().with(BAD, text).error(BAD);
+    assert!(error.contains("excessive aliasing"), "{error}");
+}
+
+#[test]
+fn many_small_documents_in_one_file_are_read_in_one_go() {
+    let document = |index: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{index}}}\n");
+    let text = (0..20_000).map(document).collect::<Vec<_>>().join("---\n");
+    assert_eq!(Folder::new().with(BAD, text).load(), Ok(20_001));
+    let json: String = (0..200_000).map(|_| "{\"k\":1}\n").collect();
+    let error = Folder::new().with(BAD, json).error(BAD);
+    assert!(error.contains("'Kind' is missing"), "{error}");
+}
+
+#[test]
+fn a_template_with_very_many_or_very_large_actions_is_read_in_one_go() {
+    let folder = Folder::new();
+    let template = folder.0.path().join("manifests/0000_00_own_01_file.yaml");
+    fs::write(&template, format!("# {}\n{}", "{{\"\"}}".repeat(300_000), NAMESPACE.replace("good", "own")))
+        .unwrap();
+    assert_eq!(folder.load(), Ok(2));
+    let tag = format!(r#"{{"name":"a","from":{{"kind":"DockerImage","name":"{}"}}}}"#, "x".repeat(1 << 20));
+    let images = IMAGES.trim_end_matches('}').to_owned() + &format!(r#"}}, "spec": {{"tags": [{tag}]}}}}"#);
+    fs::write(&template, "{{.Images.a}}\n".repeat(10_000)).unwrap();
+    let error = folder.with("image-references", images).error("0000_00_own_01_file.yaml");
+    assert!(error.contains("renders to more than"), "{error}");
+}

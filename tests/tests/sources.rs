@@ -242,3 +242,28 @@ fn settings_of_package_managers_stay_outside() {
     let found = matches(files, |_, line| settings.iter().any(|setting| line.contains(setting)));
     assert!(found.is_empty(), "{found:#?}");
 }
+
+#[test]
+fn every_relative_link_of_a_document_leads_somewhere() {
+    let mut links = 0;
+    for file in files().into_iter().filter(|file| file.ends_with(".md")) {
+        let folder = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
+        for link in read(&file).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            links += 1;
+            assert!(root().join(&folder).join(path).exists(), "{file}: {link}");
+        }
+    }
+    assert!(links > 30, "the scan sees the links");
+}
+
+#[test]
+fn no_leftover_of_a_tool_is_part_of_the_source() {
+    let leftovers = [".orig", ".rej", ".snap.new", ".bak"];
+    let found: Vec<String> =
+        files().into_iter().filter(|file| leftovers.iter().any(|end| file.ends_with(end))).collect();
+    assert_eq!(found, Vec::<String>::new());
+}

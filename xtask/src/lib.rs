@@ -7,6 +7,7 @@ pub mod bench;
 pub mod browser;
 mod error;
 pub mod kube;
+mod lock;
 pub mod schema;
 pub mod soak;
 pub mod test;

@@ -5,6 +5,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Error;
 use crate::error::io_error;
+use crate::lock::lock;
 use crate::test::{read_log, run_cargo};
 use crate::workspace::{commit, target_folder};
 
@@ -50,6 +51,7 @@ pub fn run(name: &str, out: &mut dyn Write) -> Result<bool, Error> {
 
     let start = Instant::now();
     let target = target_folder()?;
+    let _lock = lock(&target.join("xtask.lock"), "tests in the same folder")?;
     let run = run_cargo(&format!("soak-{name}"), &target, &arguments.map(str::to_owned), &environment, out)?;
     let failed: usize = read_log(&run.log).iter().map(|suite| suite.failed).sum();
     let failures = failed.max(usize::from(!run.succeeded));

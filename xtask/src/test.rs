@@ -15,6 +15,7 @@ use std::time::Instant;
 use crate::Error;
 use crate::error::io_error;
 use crate::kube;
+use crate::lock::lock;
 use crate::workspace::target_folder;
 use log::Suite;
 use plan::{Action, Step};
@@ -60,6 +61,7 @@ pub fn run(only: &[&str], out: &mut dyn Write) -> Result<bool, Error> {
     let start = Instant::now();
     say(out, &format!("building in {}", target.display()))?;
 
+    let _lock = lock(&target.join("xtask.lock"), "tests in the same folder")?;
     let mut binaries = Binaries::start_for(&steps);
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (position, step) in (1..).zip(&steps) {
@@ -68,11 +70,18 @@ pub fn run(only: &[&str], out: &mut dyn Write) -> Result<bool, Error> {
         let began = Instant::now();
         let (verdict, suites) = match &step.action {
             Action::Kube => binaries.finish(out)?,
+            Action::Schema if binaries.failed => {
+                (Verdict::LeftOut("the step `kube` failed".into()), Vec::new())
+            }
             Action::Schema => own(crate::schema::check(), out)?,
-            Action::Cargo(cargo) => match cargo.obstacle(binaries.failed) {
-                Some(why) => (Verdict::LeftOut(why), Vec::new()),
-                None => judge(&run_cargo(&step.name, &target, &cargo.arguments, &cargo.environment, out)?),
-            },
+            Action::Cargo(cargo) => {
+                if let Some(why) = cargo.obstacle(binaries.failed) {
+                    (Verdict::LeftOut(why), Vec::new())
+                } else {
+                    let run = run_cargo(&step.name, &target, &cargo.arguments, &cargo.environment, out)?;
+                    judge(&run, cargo.must_test())
+                }
+            }
         };
         let outcome =
             Outcome { name: step.name.clone(), verdict, suites, seconds: began.elapsed().as_secs_f64() };
@@ -86,9 +95,11 @@ pub fn run(only: &[&str], out: &mut dyn Write) -> Result<bool, Error> {
     Ok(failed == 0)
 }
 
-fn judge(run: &Run) -> (Verdict, Vec<Suite>) {
+/// A suite that holds no test proves nothing, so it has not passed.
+fn judge(run: &Run, must_test: bool) -> (Verdict, Vec<Suite>) {
     let suites = read_log(&run.log);
-    let is_well = run.succeeded && suites.iter().all(|suite| suite.failed == 0);
+    let tests: usize = suites.iter().map(|suite| suite.passed + suite.failed + suite.left_out.len()).sum();
+    let is_well = run.succeeded && suites.iter().all(|suite| suite.failed == 0) && (tests > 0 || !must_test);
     (if is_well { Verdict::Passed } else { Verdict::Failed }, suites)
 }
 

@@ -13,6 +13,7 @@ mod fixture;
 pub mod names;
 pub mod object;
 mod object_meta;
+pub mod text;
 mod text_enum;
 mod time;
 

@@ -71,10 +71,10 @@ fn notes(mode: Mode) -> Vec<String> {
 }
 
 fn stage_of(graph: &Graph, stage: &Stage) -> flow::Stage {
-    let label = match stage.levels.as_slice() {
-        [] => "no run level".to_owned(),
-        [level] => format!("run level {level}"),
-        [first, .., last] => format!("run levels {first} to {last}"),
+    let label = match stage.level_text() {
+        None => "no run level".to_owned(),
+        Some(levels) if stage.levels.len() == 1 => format!("run level {levels}"),
+        Some(levels) => format!("run levels {levels}"),
     };
     let lanes = stage.lanes.iter().map(|lane| flow::Lane {
         component: lane.component.clone().unwrap_or_else(|| "(no component)".to_owned()),
@@ -90,11 +90,8 @@ fn stage_of(graph: &Graph, stage: &Stage) -> flow::Stage {
 }
 
 fn task_of(task: &Task) -> flow::TaskBox {
-    let gate = match task.role {
-        Role::Plain => None,
-        Role::Gate => Some(format!("waits for ClusterOperator {}", task.id.name)),
-        Role::Barrier => Some(format!("waits for the end of Job {}", task.id.name)),
-    };
+    // A Job is shown as a barrier of its own; counting it as a gate too would count it twice.
+    let gate = (task.role == Role::Gate).then(|| format!("waits for ClusterOperator {}", task.id.name));
     let tag = match task.treatment {
         Treatment::Managed => None,
         Treatment::CreateOnly => Some("create-only"),

@@ -1,10 +1,12 @@
 //! What goes to the terminal: data to standard output, talk to standard error, colour only where it is wanted.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
 use serde::Serialize;
 
+use lockstep_api::text::visible;
 use lockstep_payload::yaml;
 
 use crate::args::Color;
@@ -26,10 +28,14 @@ pub(crate) fn choose_color(color: Color) {
 }
 
 /// Writes text as it is to standard output.
+///
+/// A reader that went away (`lockstep … | head`) has what it wanted; the command goes on to its own outcome.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("writing to standard output"),
+    }
 }
 
 /// Writes a value as indented JSON.
@@ -65,15 +71,15 @@ pub(crate) fn paint_severities(text: &str) -> String {
 pub(crate) fn error(error: &anyhow::Error) {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
     // Where standard error is gone there is nobody to tell.
-    let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {}", chain.join(": "));
+    let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {}", visible(&chain.join(": ")));
 }
 
 /// Tells something that is wrong but does not stop the command.
 pub(crate) fn warn(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{WARNING}warning{WARNING:#}: {text}");
+    let _ = writeln!(anstream::stderr(), "{WARNING}warning{WARNING:#}: {}", visible(text));
 }
 
 /// Tells something that helps to read the result.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {text}");
+    let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {}", visible(text));
 }

@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use lockstep_graph::{Frontier, Graph, Role, Stage, Task, build, stages};
-use lockstep_payload::{DiskFiles, Files, Release};
+use lockstep_payload::{DiskFiles, Files};
 use lockstep_view::table::Table;
 
 use crate::args::{RehearseArgs, RehearseOutput};
 use crate::exit::Outcome;
-use crate::{bundle, output};
+use crate::{bundle, output, release};
 
 const LABEL: &str =
     "DRY WALK: no cluster is involved and nothing is applied; every task is assumed to succeed.";
@@ -21,8 +21,8 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         Some(folder) => Box::new(DiskFiles::open(folder)?),
         None => Box::new(bundle::example()),
     };
-    let release = Release::load(files.as_ref(), &args.selection.load_options())?;
-    let selection = args.selection.selection(&release);
+    let (release, selection) = release::load(files.as_ref(), &args.selection)?;
+    release::tell_skipped(&release);
     let (mode, order) = (args.order.mode.into(), args.order.install_order.into());
     let graph = build(Task::list(release.selected(&selection)), mode, order, 0);
     let walk = walk(&graph)?;
@@ -84,11 +84,7 @@ fn text(graph: &Graph, walk: &Walk) -> String {
     let mut table = Table::new(["stage", "level", "tasks", "side by side", "gates"]);
     for (number, stage) in (1..).zip(stages(graph)) {
         let tasks: usize = stage.lanes.iter().map(|lane| lane.tasks.len()).sum();
-        let level = match stage.levels.as_slice() {
-            [] => "(none)".to_owned(),
-            [level] => level.clone(),
-            [first, .., last] => format!("{first} to {last}"),
-        };
+        let level = stage.level_text().unwrap_or_else(|| "(none)".to_owned());
         let gates = gates(graph, &stage);
         table.row([number.to_string(), level, tasks.to_string(), components(&stage), gates]);
     }

@@ -109,7 +109,7 @@ impl ReleaseInfo {
             if !component.is_empty() {
                 components.insert(component);
             }
-            if manifest.is_cluster_operator() {
+            if manifest.is_cluster_operator() && !manifest.is_delete() {
                 operators.insert(manifest.id.name.clone());
             }
         }

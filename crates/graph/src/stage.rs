@@ -29,6 +29,19 @@ pub struct Lane {
     pub tasks: Vec<TaskId>,
 }
 
+// === impl Stage ===
+
+impl Stage {
+    /// The run levels in words: none, one, or from the first to the last.
+    pub fn level_text(&self) -> Option<String> {
+        match (self.levels.iter().min(), self.levels.iter().max()) {
+            (Some(first), Some(last)) if first == last => Some(first.clone()),
+            (Some(first), Some(last)) => Some(format!("{first} to {last}")),
+            _ => None,
+        }
+    }
+}
+
 /// Run levels as they are assigned: first and last level, and to whom.
 const ASSIGNED: [(u32, u32, &str); 9] = [
     (0, 4, "cluster version operator"),
@@ -166,6 +179,8 @@ mod tests {
     fn a_flat_graph_is_one_stage() {
         let names = ["0000_07_n_1", "0000_08_d_1", "0000_09_a_1"];
         assert_eq!(shown(&names, Mode::Installing), ["07,08,09 n×1 ‖ d×1 ‖ a×1"]);
+        let shuffled = stages(&build(tasks(&names), Mode::Reconciling, InstallOrder::Flat, 9));
+        assert_eq!(shuffled[0].level_text().as_deref(), Some("07 to 09"), "whatever the order");
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl Task {
     fn of(manifest: &Manifest) -> Self {
         let is_job =
             manifest.id.group == group::BATCH && manifest.id.kind == kind::JOB && manifest.version() == "v1";
-        let role = if manifest.is_cluster_operator() {
+        // What is removed is never well: a gate on it would never open. A Job stays a barrier, whatever is done to it.
+        let role = if manifest.is_cluster_operator() && !manifest.is_delete() {
             Role::Gate
         } else if is_job {
             Role::Barrier
@@ -157,6 +158,24 @@ pub(crate) mod fixture {
 mod tests {
     use super::fixture::a_task;
     use super::*;
+
+    #[test]
+    fn a_deleted_operator_is_no_gate_and_a_deleted_job_is_still_a_barrier() {
+        let of = |api_version: &str, kind: &str, delete: &str| {
+            let text = format!(
+                "apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: x\n  annotations:\n    release.openshift.io/delete: \"{delete}\"\n"
+            );
+            let file = Arc::from("0000_10_a_x.yaml");
+            let manifests =
+                lockstep_payload::manifest::read_file(Folder::ReleaseManifests, &file, text.as_bytes())
+                    .unwrap();
+            Task::list(&manifests)[0].role
+        };
+        assert_eq!(of("config.openshift.io/v1", "ClusterOperator", "false"), Role::Gate);
+        assert_eq!(of("config.openshift.io/v1", "ClusterOperator", "true"), Role::Plain);
+        assert_eq!(of("batch/v1", "Job", "true"), Role::Barrier);
+        assert_eq!(of("batch/v2", "Job", "false"), Role::Plain, "only version 1");
+    }
 
     #[test]
     fn texts_of_the_specification() {

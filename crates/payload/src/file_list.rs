@@ -17,12 +17,12 @@ pub struct ListError {
 
 /// One problem with a file of a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("File {path} contains: {source}")]
+#[error("File {path} contains: {cause}")]
 pub struct ListedError {
     /// The file, as it was given.
     pub path: String,
     /// What is wrong.
-    pub source: ManifestError,
+    pub cause: ManifestError,
 }
 
 /// Reads files, given as path and content, in their order; an object may stand in only one of them.
@@ -37,7 +37,7 @@ pub fn load_list<'a>(
     let (mut manifests, mut errors) = (Vec::new(), Vec::new());
     let mut seen: BTreeSet<ResourceId> = BTreeSet::new();
     for (path, bytes) in files {
-        let mut complain = |source| errors.push(ListedError { path: path.to_owned(), source });
+        let mut complain = |cause| errors.push(ListedError { path: path.to_owned(), cause });
         let name = path.rsplit('/').next().unwrap_or(path);
         match read_file(Folder::ReleaseManifests, &Arc::from(name), bytes) {
             Err(source) => complain(source),
@@ -98,7 +98,7 @@ mod tests {
             ("in/fs.yaml", map("cm2")),
             ("in/fs.yaml", map("cm4")),
         ]
-        .map(|(path, id)| ListedError { path: path.to_owned(), source: ManifestError::Duplicate { id } });
+        .map(|(path, id)| ListedError { path: path.to_owned(), cause: ManifestError::Duplicate { id } });
         assert_eq!(error.errors, expected);
         let text = error.to_string();
         let start = "error loading manifests: [File in/f0.yaml contains: duplicate resource: (Group: \"\" Kind: \

@@ -42,12 +42,12 @@ pub enum FilesError {
         hint: String,
     },
     /// A file or folder that cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Io {
         /// Which.
         path: String,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A file that is too large to be a manifest.
     #[error("{path}: {bytes} bytes, more than the {MAX_FILE_BYTES} that a manifest may have")]
@@ -97,12 +97,20 @@ impl DiskFiles {
         for (folder, name) in REQUIRED {
             let relative = name
                 .map_or_else(|| PathBuf::from(folder.as_str()), |name| Path::new(folder.as_str()).join(name));
-            if fs::metadata(root.join(&relative)).is_err() {
-                return Err(FilesError::NotARelease {
-                    name: root.display().to_string(),
-                    missing: relative.display().to_string(),
-                    hint: hint(root),
-                });
+            match fs::metadata(root.join(&relative)) {
+                Ok(_) => {}
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+                {
+                    return Err(FilesError::NotARelease {
+                        name: root.display().to_string(),
+                        missing: relative.display().to_string(),
+                        hint: hint(root),
+                    });
+                }
+                Err(cause) => {
+                    return Err(FilesError::Io { path: root.join(&relative).display().to_string(), cause });
+                }
             }
         }
         Ok(Self { root: root.to_owned() })
@@ -120,7 +128,7 @@ impl Files for DiskFiles {
 
     fn list(&self, folder: Folder) -> Result<Vec<String>, FilesError> {
         let path = self.path(folder);
-        let failed = |source| FilesError::Io { path: path.display().to_string(), source };
+        let failed = |cause| FilesError::Io { path: path.display().to_string(), cause };
         let mut names = Vec::new();
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -138,7 +146,7 @@ impl Files for DiskFiles {
     fn read(&self, folder: Folder, name: &str) -> Result<Vec<u8>, FilesError> {
         use io::Read as _;
         let path = self.path(folder).join(name);
-        let failed = |source| FilesError::Io { path: path.display().to_string(), source };
+        let failed = |cause| FilesError::Io { path: path.display().to_string(), cause };
         // A pipe would block, even the opening of one, and a device would never end.
         let metadata = fs::metadata(&path).map_err(failed)?;
         if !metadata.is_file() {

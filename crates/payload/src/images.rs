@@ -67,8 +67,12 @@ pub fn read(bytes: &[u8]) -> Result<ImageReferences, ImagesError> {
     if found.is_empty() {
         return Err(ImagesError::Unmarshal("Object 'Kind' is missing".to_owned()));
     }
-    if api_version != format!("{}/v1", group::IMAGE) || found != kind::IMAGE_STREAM {
-        return Err(ImagesError::Kind(format!("{api_version} {found}")));
+    if api_version != format!("{}/v1", group::IMAGE) {
+        let message = format!("no kind {found:?} is registered for version {api_version:?}");
+        return Err(ImagesError::Unmarshal(message));
+    }
+    if found != kind::IMAGE_STREAM {
+        return Err(ImagesError::Kind(format!("v1 {found}")));
     }
     let tags = match &stream["spec"]["tags"] {
         Value::Null => Vec::new(),
@@ -152,7 +156,14 @@ mod tests {
             ("a: [", "unmarshal image-references: line "),
             ("", "unmarshal image-references: wanted one object, found 0"),
             ("a: 1", "unmarshal image-references: Object 'Kind' is missing"),
-            ("kind: ConfigMap\napiVersion: v1", "image-references is a v1 ConfigMap, not a v1 ImageStream"),
+            (
+                "kind: ConfigMap\napiVersion: v1",
+                "unmarshal image-references: no kind \"ConfigMap\" is registered for version \"v1\"",
+            ),
+            (
+                "kind: Image\napiVersion: image.openshift.io/v1",
+                "image-references is a v1 Image, not a v1 ImageStream",
+            ),
         ];
         for (text, expected) in cases {
             let error = read(text.as_bytes()).unwrap_err().to_string();

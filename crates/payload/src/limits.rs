@@ -9,8 +9,11 @@ pub const MAX_FILES: usize = 20_000;
 /// Deepest nesting of mappings and sequences in one document (real custom resource definitions reach about 60).
 pub const MAX_DEPTH: usize = 128;
 
-/// Most text, in bytes, that the aliases of one document may expand to.
-pub const MAX_ALIAS_BYTES: usize = 64 * 1024 * 1024;
+/// Most memory, in bytes, that the anchors and aliases of one file may cost.
+pub const MAX_ALIAS_BYTES: usize = 16 * 1024 * 1024;
 
-/// Longest base-60-free number that is worth trying to read, in bytes; anything longer is a string.
+/// Most bytes that all manifest files of a release may have together (real releases have about 16 MB).
+pub const MAX_RELEASE_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Longest number that is worth trying to read, in bytes; what is longer stays the text it is.
 pub(crate) const MAX_NUMBER_BYTES: usize = 512;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use lockstep_api::text::visible;
+
 use crate::manifest::Manifest;
 
 /// Header of the tab-separated form.
@@ -22,12 +24,12 @@ pub fn tsv<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> String {
         let _ = writeln!(
             out,
             "{}\t{}\t{level}\t{component}\t{}\t{}\t{}\t{}\t{}",
-            cell(&manifest.file),
+            visible(&manifest.file),
             manifest.document,
-            cell(&manifest.api_version),
-            cell(&id.kind),
-            cell(&id.namespace),
-            cell(&id.name),
+            visible(&manifest.api_version),
+            visible(&id.kind),
+            visible(&id.namespace),
+            visible(&id.name),
             manifest.digest()
         );
     }
@@ -58,11 +60,6 @@ pub fn json<'a>(manifests: impl IntoIterator<Item = &'a Manifest>) -> Value {
 
 fn run_level(manifest: &Manifest) -> Option<(&str, &str)> {
     manifest.run_level.as_ref().map(|found| (found.level.as_str(), found.component.as_str()))
-}
-
-/// A name with a tab or a newline in it must not look like two cells or two lines.
-fn cell(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One object of a release, with the place it came from.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Manifest {
     pub object: Value,
     /// The bytes that count for the hash, where they are not the sorted JSON of `object`.
     original: Option<Box<str>>,
+    had_no_version: bool,
 }
 
 /// Why a file holds no usable manifests.
@@ -84,9 +86,10 @@ pub enum ManifestError {
 /// The first document that is not an acceptable manifest; the file then gives none.
 pub fn read_file(folder: Folder, name: &Arc<str>, bytes: &[u8]) -> Result<Vec<Manifest>, ManifestError> {
     let mut manifests: Vec<Manifest> = Vec::new();
+    let mut seen = HashSet::new();
     for document in yaml::documents(bytes).map_err(ManifestError::Syntax)? {
         let manifest = Manifest::from_document(folder, name, document)?;
-        if manifests.iter().any(|other| other.id == manifest.id) {
+        if !seen.insert(manifest.id.clone()) {
             return Err(ManifestError::Duplicate { id: manifest.id });
         }
         manifests.push(manifest);
@@ -119,7 +122,8 @@ impl Manifest {
             return Err(ManifestError::NoKind { line, excerpt: excerpt(&object) });
         }
         let mut original = json;
-        if is_versionless_first_generation(&object) {
+        let had_no_version = is_versionless_first_generation(&object);
+        if had_no_version {
             original.get_or_insert_with(|| sorted_json(&object));
             object["apiVersion"] = Value::from(format!("{}/v1", group::OPERATOR_STATUS));
         }
@@ -137,6 +141,7 @@ impl Manifest {
             id,
             object,
             original,
+            had_no_version,
         })
     }
 
@@ -184,8 +189,7 @@ impl Manifest {
 
     /// Whether `apiVersion` had to be completed because it names a group without a version.
     pub fn had_no_version(&self) -> bool {
-        self.is_first_generation()
-            && self.original.as_deref().is_some_and(|text| !text.contains(&self.api_version))
+        self.had_no_version
     }
 
     /// Whether the object is to be removed from the cluster.

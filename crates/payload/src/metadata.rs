@@ -1,6 +1,7 @@
 //! `release-metadata`: version, architecture, URL and channels of a release.
 
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use lockstep_api::names::payload::metadata as key;
@@ -40,12 +41,12 @@ pub enum MetadataError {
     #[error("missing required Cincinnati metadata version")]
     MissingVersion,
     /// A version that is not semantic.
-    #[error("invalid Cincinnati metadata version {version:?}: {source}")]
+    #[error("invalid Cincinnati metadata version {version:?}: {cause}")]
     Version {
         /// As written.
         version: String,
         /// What is wrong with it.
-        source: semver::Error,
+        cause: semver::Error,
     },
 }
 
@@ -55,10 +56,7 @@ pub enum MetadataError {
 /// A file without a usable version; wrong optional values are only warnings.
 pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, MetadataError> {
     let unmarshal = |message: String| MetadataError::Unmarshal(message);
-    let parsed: Value = serde_json::from_slice(bytes).map_err(|error| unmarshal(error.to_string()))?;
-    let Value::Object(fields) = parsed else {
-        return Err(unmarshal("wanted a JSON object".to_owned()));
-    };
+    let Fields(fields) = serde_json::from_slice(bytes).map_err(|error| unmarshal(error.to_string()))?;
     let kind = text(&fields, "kind").map_err(unmarshal)?;
     if kind != key::KIND {
         return Err(MetadataError::Kind(kind));
@@ -68,7 +66,7 @@ pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, MetadataError> {
         return Err(MetadataError::MissingVersion);
     }
     let version =
-        semver::Version::parse(&version).map_err(|source| MetadataError::Version { version, source })?;
+        semver::Version::parse(&version).map_err(|cause| MetadataError::Version { version, cause })?;
     let metadata = match field(&fields, "metadata") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(map)) => map.clone(),
@@ -87,12 +85,39 @@ pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, MetadataError> {
     })
 }
 
+/// The top level in written order, which a sorted map would forget.
+struct Fields(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    fields.push(entry);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Visit)
+    }
+}
+
 /// *Compatibility*: keys are matched without regard to case; of several the last one counts.
-fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+fn field<'a>(fields: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
     fields.iter().rev().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
+fn text(fields: &[(String, Value)], name: &str) -> Result<String, String> {
     match field(fields, name) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -100,7 +125,7 @@ fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
     }
 }
 
-fn texts(fields: &Map<String, Value>, name: &str) -> Result<Vec<String>, String> {
+fn texts(fields: &[(String, Value)], name: &str) -> Result<Vec<String>, String> {
     let wanted = || format!("field {name}: wanted a list of strings");
     match field(fields, name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -214,6 +239,10 @@ mod tests {
     fn each_problem_has_its_text() {
         let cases = [
             ("nonsense".to_owned(), "unmarshal Cincinnati metadata: expected"),
+            (
+                "[]".to_owned(),
+                "unmarshal Cincinnati metadata: invalid type: sequence, expected a JSON object",
+            ),
             (json!({"kind": "other"}).to_string(), "unrecognized Cincinnati metadata kind \"other\""),
             (json!({}).to_string(), "unrecognized Cincinnati metadata kind \"\""),
             (
@@ -279,6 +308,8 @@ mod tests {
         let value =
             json!({"Kind": "cincinnati-metadata-v0", "VERSION": "1.0.0-abc", "MetaData": {"url": "u"}});
         assert_eq!(of(&value).unwrap().url.as_deref(), Some("u"));
+        let twice = br#"{"kind":"cincinnati-metadata-v0","version":"1.0.0","VERSION":"2.0.0"}"#;
+        assert_eq!(read(twice).unwrap().version.to_string(), "2.0.0", "the last one counts");
     }
 
     proptest! {

@@ -18,6 +18,8 @@ use crate::selection::{Selection, capability_names, elements};
 
 mod search;
 
+pub use search::Search;
+
 /// All clusters that a release knows of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {

@@ -12,6 +12,15 @@ use crate::yaml::Document;
 const GATES: [&str; 3] = ["A", "CRDCompatibilityRequirementOperator", "ClusterAPIMachineManagement"];
 const CAPABILITIES: [&str; 3] = ["Console", "CompatibilityRequirements", "ClusterAPI"];
 
+impl Space {
+    /// The smallest cluster in which `object` is selected and none of `without`.
+    fn present_without(&self, object: &Presence, without: &[&Presence]) -> Option<Combination> {
+        let found = self.find(&[object], without, 100_000);
+        assert!(found.is_complete);
+        found.cluster
+    }
+}
+
 fn manifest(annotations: Value) -> Manifest {
     let mut value = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "a"}});
@@ -138,6 +147,34 @@ fn a_hundred_variants_are_decided_at_once() {
     assert_eq!(space().present_without(&user, &variants), Some(space().default_combination()));
 }
 
+/// Variants of which each goes away only with a gate of its own.
+fn pairs(count: usize) -> Vec<Presence> {
+    let gates = |n: usize| format!("-A{n},-B{n}");
+    (0..count).map(|n| everywhere(&[("release.openshift.io/feature-gate", &gates(n))])).collect()
+}
+
+#[test]
+fn sixty_variants_with_a_choice_each_are_decided_in_few_steps() {
+    let (user, variants) = (everywhere(&[]), pairs(60));
+    let found = space().find(&[&user], &variants.iter().collect::<Vec<_>>(), usize::MAX);
+    assert_eq!(found.cluster.map(|cluster| cluster.gates.len()), Some(60));
+    assert!(found.is_complete);
+    assert!(found.steps < 1_000, "{}", found.steps);
+}
+
+#[test]
+fn a_search_that_may_not_go_on_says_so() {
+    let (user, variants) = (everywhere(&[]), pairs(3));
+    let variants: Vec<_> = variants.iter().collect();
+    let needed = space().find(&[&user], &variants, usize::MAX).steps;
+    assert!(space().find(&[&user], &variants, needed).is_complete);
+    let cut = space().find(&[&user], &variants, needed - 1);
+    assert!(!cut.is_complete);
+    assert!(cut.cluster.is_some(), "what was found so far stays found");
+    let nothing = space().find(&[&user], &variants, 1);
+    assert_eq!((nothing.cluster, nothing.steps, nothing.is_complete), (None, 1, false));
+}
+
 fn any_annotations() -> impl Strategy<Value = Value> {
     let maybe = |key: &'static str, values: &'static [&'static str]| prop_oneof![2 => Just(None), 3 => prop::sample::select(values).prop_map(move |value| Some((key, value)))];
     (
@@ -188,7 +225,7 @@ proptest! {
         };
         let space = space();
         let expected = all_combinations().iter().filter(|cluster| fits(cluster)).map(|cluster| cluster.deviations(&space)).min();
-        let found = space.find(&present.iter().collect::<Vec<_>>(), &absent.iter().collect::<Vec<_>>());
+        let found = space.find(&present.iter().collect::<Vec<_>>(), &absent.iter().collect::<Vec<_>>(), usize::MAX).cluster;
         prop_assert!(found.as_ref().is_none_or(fits));
         prop_assert_eq!(found.map(|cluster| cluster.deviations(&space)), expected);
     }

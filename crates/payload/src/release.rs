@@ -1,15 +1,17 @@
 //! A loaded release: everything in it, before any selection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use lockstep_api::names::file;
+use lockstep_api::object;
 
 use crate::file_name::is_manifest;
 use crate::files::{Files, FilesError};
 use crate::hash::VersionHash;
 use crate::images::{self, ImageReferences, ImagesError};
+use crate::limits::MAX_RELEASE_BYTES;
 use crate::manifest::{Folder, Manifest, ManifestError, read_file};
 use crate::metadata::{self, MetadataError, ReleaseMetadata};
 use crate::selection::{Exclusion, Selection};
@@ -53,20 +55,20 @@ pub enum LoadError {
     #[error(transparent)]
     Files(#[from] FilesError),
     /// `release-metadata` is unusable.
-    #[error("{release}: {}/{}: {source}", file::RELEASE_MANIFESTS, file::RELEASE_METADATA)]
+    #[error("{release}: {}/{}: {cause}", file::RELEASE_MANIFESTS, file::RELEASE_METADATA)]
     Metadata {
         /// The release.
         release: String,
         /// What is wrong.
-        source: MetadataError,
+        cause: MetadataError,
     },
     /// `image-references` is unusable.
-    #[error("{release}: {}/{}: {source}", file::RELEASE_MANIFESTS, file::IMAGE_REFERENCES)]
+    #[error("{release}: {}/{}: {cause}", file::RELEASE_MANIFESTS, file::IMAGE_REFERENCES)]
     Images {
         /// The release.
         release: String,
         /// What is wrong.
-        source: ImagesError,
+        cause: ImagesError,
     },
     /// Some files hold no usable manifests; all of them are listed.
     #[error("Error loading manifests from {release}: {}", aggregate(.errors))]
@@ -78,22 +80,35 @@ pub enum LoadError {
     },
 }
 
-/// Why one file of a release could not be used.
+/// Why one file of a release could not be used. A cause is part of the text, so it is not a source of the chain.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] FilesError),
     /// It cannot be understood.
-    #[error("parse {}/{file}: {source}", .folder.as_str())]
+    #[error("parse {}/{file}: {cause}", .folder.as_str())]
     Parse {
         /// Folder of the file.
         folder: Folder,
         /// Base name of the file.
         file: String,
         /// What is wrong.
-        source: ManifestError,
+        cause: ManifestError,
     },
+    /// It is a template that cannot be rendered by any operator.
+    #[error("{}/{file}: {cause}", .folder.as_str())]
+    Template {
+        /// Folder of the file.
+        folder: Folder,
+        /// Base name of the file.
+        file: String,
+        /// What is wrong.
+        cause: TemplateError,
+    },
+    /// All files together are more than a release may have.
+    #[error("the files of the release have more than {MAX_RELEASE_BYTES} bytes together")]
+    ReleaseTooLarge,
 }
 
 /// One error as it is; several in brackets, without repeats.
@@ -128,10 +143,10 @@ impl Release {
     pub fn load(files: &dyn Files, options: &LoadOptions) -> Result<Self, LoadError> {
         let release = files.name();
         let metadata = metadata::read(&files.read(Folder::ReleaseManifests, file::RELEASE_METADATA)?)
-            .map_err(|source| LoadError::Metadata { release: release.clone(), source })?;
+            .map_err(|cause| LoadError::Metadata { release: release.clone(), cause })?;
         let images = images::read(&files.read(Folder::ReleaseManifests, file::IMAGE_REFERENCES)?)
             .and_then(|images| images.require_version(&metadata.version).map(|()| images))
-            .map_err(|source| LoadError::Images { release: release.clone(), source })?;
+            .map_err(|cause| LoadError::Images { release: release.clone(), cause })?;
         let data = TemplateData {
             release_image: options.release_image.clone(),
             cluster_profile: options.profile.clone(),
@@ -174,12 +189,15 @@ impl Release {
     /// The hash that a ClusterVersion publishes for this selection.
     ///
     /// *Compatibility*: taken in the reference's order (all of `manifests/`, then all of `release-manifests/`) and
-    /// over what its load-time filters let pass, so that the two can be compared.
+    /// over what its load-time filters let pass, so that the two can be compared: an object without annotations, such as
+    /// a ClusterOperator of the first generation, does not count.
     pub fn version_hash(&self, selection: &Selection) -> String {
         let at_load = selection.at_load();
+        let counts = |manifest: &&Manifest| object::annotations(&manifest.object).is_some();
         let mut hash = VersionHash::new();
         for folder in [Folder::Manifests, Folder::ReleaseManifests] {
-            for manifest in self.selected(&at_load).filter(|manifest| manifest.folder == folder) {
+            let of_folder = |manifest: &&Manifest| manifest.folder == folder;
+            for manifest in self.selected(&at_load).filter(of_folder).filter(counts) {
                 // Writing into a hash cannot fail.
                 let _ = manifest.write_raw(&mut hash);
             }
@@ -209,9 +227,10 @@ fn file_order(files: &dyn Files) -> Result<Vec<(Folder, Arc<str>)>, FilesError> 
 /// Parses all files on all cores; the results stand in the order of `names`.
 fn parse_all(files: &dyn Files, names: &[(Folder, Arc<str>)], data: &TemplateData) -> Vec<Parsed> {
     let next = AtomicUsize::new(0);
+    let read = AtomicU64::new(0);
     let take = || {
         let index = next.fetch_add(1, Ordering::Relaxed);
-        names.get(index).map(|(folder, name)| (index, parse(files, *folder, name, data)))
+        names.get(index).map(|(folder, name)| (index, parse(files, *folder, name, data, &read)))
     };
     let workers = thread::available_parallelism().map_or(1, usize::from).min(names.len().max(1));
     let mut parsed: Vec<(usize, Parsed)> = thread::scope(|scope| {
@@ -228,11 +247,21 @@ fn parse_all(files: &dyn Files, names: &[(Folder, Arc<str>)], data: &TemplateDat
     parsed.into_iter().map(|(_, parsed)| parsed).collect()
 }
 
-fn parse(files: &dyn Files, folder: Folder, name: &Arc<str>, data: &TemplateData) -> Parsed {
+/// Reads and parses one file; `read` counts the bytes of all files so far.
+fn parse(
+    files: &dyn Files,
+    folder: Folder,
+    name: &Arc<str>,
+    data: &TemplateData,
+    read: &AtomicU64,
+) -> Parsed {
     let bytes = match files.read(folder, name) {
         Ok(bytes) => bytes,
         Err(error) => return Parsed::Bad(FileError::Read(error)),
     };
+    if read.fetch_add(bytes.len() as u64, Ordering::Relaxed) > MAX_RELEASE_BYTES {
+        return Parsed::Bad(FileError::ReleaseTooLarge);
+    }
     let bytes = match folder {
         Folder::ReleaseManifests => bytes,
         Folder::Manifests => match std::str::from_utf8(&bytes) {
@@ -240,13 +269,16 @@ fn parse(files: &dyn Files, folder: Folder, name: &Arc<str>, data: &TemplateData
             Err(_) => bytes,
             Ok(text) => match render(text, data) {
                 Ok(text) => text.into_bytes(),
+                Err(cause @ TemplateError::TooLarge) => {
+                    return Parsed::Bad(FileError::Template { folder, file: name.to_string(), cause });
+                }
                 Err(error) => return Parsed::Skipped(error),
             },
         },
     };
     match read_file(folder, name, &bytes) {
         Ok(manifests) => Parsed::Manifests(manifests),
-        Err(source) => Parsed::Bad(FileError::Parse { folder, file: name.to_string(), source }),
+        Err(cause) => Parsed::Bad(FileError::Parse { folder, file: name.to_string(), cause }),
     }
 }
 

@@ -125,6 +125,20 @@ fn version_hashes_of_the_specification() {
 }
 
 #[test]
+fn an_object_without_annotations_does_not_count_for_the_hash() {
+    let plain = a_release("1.0.0").with(Folder::ReleaseManifests, "a.yaml", test_yaml("file-yaml"));
+    let first = "apiVersion: operatorstatus.openshift.io/v1\nkind: ClusterOperator\nmetadata: {name: o, namespace: ns}\n";
+    let with_first = load(&plain.with(Folder::ReleaseManifests, "b.yaml", first));
+    let selection = default_selection(&with_first);
+    assert_eq!(names(&with_first, &selection), ["file-yaml", "o"], "it is selected");
+    assert_eq!(
+        with_first.version_hash(&selection),
+        "Y9500_0QNis=",
+        "but the reference would not have counted it"
+    );
+}
+
+#[test]
 fn feature_gates_change_what_is_selected_and_with_it_the_hash() {
     let config_map = |name: &str, gate: Option<&str>, value: &str| {
         let mut annotations = json!({HA: "true"});

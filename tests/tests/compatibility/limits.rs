@@ -1,6 +1,7 @@
 //! What is refused although the reference takes it, or tries to.
 
 use lockstep_payload::limits::{MAX_ALIAS_BYTES, MAX_DEPTH, MAX_FILE_BYTES};
+use lockstep_payload::template::{TemplateData, render};
 use lockstep_payload::{DiskFiles, LoadOptions, Release, yaml};
 
 use super::Difference;
@@ -49,9 +50,9 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         id: "alias-bytes",
-        title: "Aliases of a document expand to at most 64 MiB",
+        title: "Anchors and aliases of a file cost at most 16 MiB",
         decision: "limits against hostile input",
-        case: "one text of 1 MiB and 65 aliases of it",
+        case: "one text of 1 MiB and 17 aliases of it",
         reference: "accepted",
         ours: "document contains excessive aliasing",
         why: "The reference limits how many nodes aliases make, and so do we; that says nothing about their size.",
@@ -86,5 +87,28 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         why: "The reference refuses such bytes in YAML and silently changes them in JSON. What is applied should be what was \
               written.",
         observe: || error_of(yaml::documents(b"{\"kind\": \"\xff\"}")),
+    },
+    Difference {
+        id: "json-half-characters",
+        title: "JSON with half a character is refused",
+        decision: "always say why",
+        case: "a JSON document with the text `\"\\ud800\"`, the first half of a surrogate pair",
+        reference: "accepted, with a replacement character in its place",
+        ours: "line 1: JSON: unexpected end of hex escape",
+        why: "As with bytes that are not UTF-8: what is applied should be what was written.",
+        observe: || error_of(yaml::documents(br#"{"kind": "\ud800x"}"#)),
+    },
+    Difference {
+        id: "release-size",
+        title: "The files of a release have at most 512 MiB together, and a template renders to at most 32 MiB",
+        decision: "limits against hostile input",
+        case: "40 times an image name of 1 MiB in one template",
+        reference: "rendered, whatever its size",
+        ours: "renders to more than the 33554432 bytes that a manifest may have",
+        why: "Real releases have 16 MB. A small file must not need a large machine.",
+        observe: || {
+            let data = TemplateData { release_image: "x".repeat(1024 * 1024), ..TemplateData::default() };
+            error_of(render(&"{{.ReleaseImage}}".repeat(40), &data))
+        },
     },
 ];

@@ -11,6 +11,7 @@ use super::recipe::{BINARIES, Binary, GO_ENVIRONMENT, Recipe};
 use super::{go_module, missing_in};
 use crate::Error;
 use crate::error::io_error;
+use crate::lock::lock;
 
 /// How often a long build says that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
@@ -21,7 +22,7 @@ pub(super) fn into(cache: &Path, recipe: &Recipe) -> Result<(), Error> {
     fs::create_dir_all(cache).map_err(io_error(format!("creating `{}`", cache.display())))?;
 
     // 1. One build at a time; whoever waited finds the other's result.
-    let _lock = lock(&cache.join(format!("{}.lock", recipe.key)))?;
+    let _lock = lock(&cache.join(format!("{}.lock", recipe.key)), "builds the same binaries")?;
     if missing_in(&folder).is_empty() {
         return Ok(());
     }
@@ -144,25 +145,6 @@ fn is_sum_database_unreachable(log: &str) -> bool {
         && asked
         && !log.contains("SECURITY ERROR")
         && !log.contains("checksum mismatch")
-}
-
-fn lock(path: &Path) -> Result<File, Error> {
-    let doing = || format!("locking `{}`", path.display());
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(io_error(format!("opening `{}`", path.display())))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(fs::TryLockError::WouldBlock) => {
-            progress("waiting for another process that builds the same binaries", Instant::now());
-            file.lock().map_err(io_error(doing()))?;
-        }
-        Err(fs::TryLockError::Error(error)) => return Err(io_error(doing())(error)),
-    }
-    Ok(file)
 }
 
 fn remove_folder(folder: &Path) -> Result<(), Error> {

@@ -146,6 +146,11 @@ impl Step {
 // === impl Cargo ===
 
 impl Cargo {
+    /// Whether the command runs tests, so that a run without any is a failure.
+    pub(super) fn must_test(&self) -> bool {
+        self.arguments.iter().any(|argument| argument == "--test")
+    }
+
     /// Why the command cannot be run here.
     pub(super) fn obstacle(&self, kube_failed: bool) -> Option<String> {
         if self.needs_kube && kube_failed {

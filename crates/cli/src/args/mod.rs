@@ -8,10 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use selection::SelectionArgs;
 
-/// Builds, reads, compares and rehearses releases of a Kubernetes platform.
+/// Reads, orders, lints and walks releases of a Kubernetes platform.
 ///
-/// A release is one folder (or image) that holds every manifest of a platform. Lockstep shows the order in which a
-/// cluster is brought to it, checks it, and walks it.
+/// A release is one folder that holds every manifest of a platform. Lockstep shows the order in which a cluster is
+/// brought to it, finds what is wrong with it, and walks it.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -82,7 +82,7 @@ pub(crate) enum ReleaseCommand {
   lockstep release lint ./4.20.0 --all-combinations --fail-on warning
   lockstep release lint ./4.20.0 -o sarif > lint.sarif
 
-Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage.")]
+Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or nothing that could be checked.")]
     Lint(LintArgs),
 }
 
@@ -98,14 +98,14 @@ pub(crate) struct Source {
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    #[command(flatten)]
-    pub(crate) source: Source,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = InfoOutput::Text)]
     pub(crate) output: InfoOutput,
     /// Print how long each phase took to standard error.
     #[arg(long, hide = true)]
     pub(crate) timings: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,8 +117,6 @@ pub(crate) enum InfoOutput {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObjectsArgs {
-    #[command(flatten)]
-    pub(crate) source: Source,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = ObjectsOutput::Tsv)]
     pub(crate) output: ObjectsOutput,
@@ -128,6 +126,8 @@ pub(crate) struct ObjectsArgs {
     /// Which folder of the release.
     #[arg(long, value_enum, default_value_t = FolderArg::All)]
     pub(crate) folder: FolderArg,
+    #[command(flatten)]
+    pub(crate) source: Source,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -157,8 +157,6 @@ pub(crate) struct OrderArgs {
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
-    #[command(flatten)]
     pub(crate) order: OrderArgs,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = GraphOutput::Text)]
@@ -166,6 +164,8 @@ pub(crate) struct GraphArgs {
     /// In the text form, list every file.
     #[arg(long)]
     pub(crate) files: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -192,8 +192,6 @@ pub(crate) enum GraphOutput {
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
-    #[command(flatten)]
-    pub(crate) source: Source,
     /// Look at every combination of profile, feature set, feature gates and capabilities (exact, not sampled).
     #[arg(long, conflicts_with_all = ["profile", "feature_set", "feature_gate", "capability_set", "capability", "exclude"])]
     pub(crate) all_combinations: bool,
@@ -203,6 +201,8 @@ pub(crate) struct LintArgs {
     /// Lowest severity that makes the exit code 1.
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
+    #[command(flatten)]
+    pub(crate) source: Source,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -229,12 +229,12 @@ pub(crate) struct RehearseArgs {
     #[arg(value_name = "RELEASE")]
     pub(crate) release: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-    #[command(flatten)]
     pub(crate) order: OrderArgs,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = RehearseOutput::Text)]
     pub(crate) output: RehearseOutput,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -13,9 +13,9 @@ use lockstep_payload::{Capabilities, LoadOptions, Release, Selection};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct SelectionArgs {
-    /// Cluster profile; empty means the default.
-    #[arg(long, default_value = profile::SELF_MANAGED_HIGH_AVAILABILITY, env = "CLUSTER_PROFILE", hide_env = true)]
-    profile: String,
+    /// Cluster profile; without it that of `CLUSTER_PROFILE`, or self-managed-high-availability.
+    #[arg(long)]
+    profile: Option<String>,
     /// Feature set; empty means the default.
     #[arg(long, default_value = feature_set::DEFAULT, value_parser = PossibleValuesParser::new(feature_sets()))]
     feature_set: String,
@@ -47,8 +47,11 @@ fn feature_sets() -> impl Iterator<Item = PossibleValue> {
 // === impl SelectionArgs ===
 
 impl SelectionArgs {
-    fn profile(&self) -> &str {
-        if self.profile.is_empty() { profile::SELF_MANAGED_HIGH_AVAILABILITY } else { &self.profile }
+    /// The flag, else the variable that the reference reads, else the default; empty is as good as absent.
+    fn profile(&self) -> String {
+        let from_environment = || std::env::var("CLUSTER_PROFILE").ok();
+        let given = self.profile.clone().or_else(from_environment).filter(|profile| !profile.is_empty());
+        given.unwrap_or_else(|| profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned())
     }
 
     /// Whether the pull spec of the release image was given.
@@ -58,7 +61,7 @@ impl SelectionArgs {
 
     /// What the templates of a release are rendered with.
     pub(crate) fn load_options(&self) -> LoadOptions {
-        LoadOptions { release_image: self.release_image.clone(), profile: self.profile().to_owned() }
+        LoadOptions { release_image: self.release_image.clone(), profile: self.profile() }
     }
 
     /// The filters for a loaded release.
@@ -72,7 +75,7 @@ impl SelectionArgs {
             feature_set: Some(self.feature_set.clone()),
             feature_gates: Some(gates),
             major_version: Some(release.major_version()),
-            profile: Some(self.profile().to_owned()),
+            profile: Some(self.profile()),
             capabilities: Some(capabilities.filter()),
             overrides: Vec::new(),
         }
@@ -80,10 +83,8 @@ impl SelectionArgs {
 
     /// The cluster in a few words, for people.
     pub(crate) fn summary(&self) -> String {
-        let mut parts = vec![
-            self.profile().to_owned(),
-            format!("feature set {}", feature_set::spelled_out(&self.feature_set)),
-        ];
+        let mut parts =
+            vec![self.profile(), format!("feature set {}", feature_set::spelled_out(&self.feature_set))];
         if !self.feature_gate.is_empty() {
             parts.push(format!("gates {}", self.feature_gate.join(",")));
         }

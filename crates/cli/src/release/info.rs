@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use lockstep_api::text::visible;
 use lockstep_graph::info::ReleaseInfo;
 use lockstep_view::table::Table;
 
@@ -14,9 +15,13 @@ use crate::output;
 
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let (release, selection) = super::load(&args.source)?;
+    let (release, selection) = super::open(&args.source)?;
     let loaded = start.elapsed();
-    let info = ReleaseInfo::of(&release, &selection, architecture());
+    let mut info = ReleaseInfo::of(&release, &selection, architecture());
+    if !args.source.selection.has_release_image() {
+        let text = "versionHash is that of an unnamed release image; give --release-image to compare it with a cluster's";
+        info.warnings.push(text.to_owned());
+    }
     let counted = start.elapsed();
     match args.output {
         InfoOutput::Text => output::print(&text(args, &info))?,
@@ -49,17 +54,12 @@ fn architecture() -> &'static str {
 
 fn text(args: &InfoArgs, info: &ReleaseInfo) -> String {
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    let hash = if args.source.selection.has_release_image() {
-        info.version_hash.clone()
-    } else {
-        format!("{} (give --release-image to compare it with a cluster's)", info.version_hash)
-    };
     let excluded: Vec<String> =
         info.excluded.iter().map(|(filter, count)| format!("{count} {filter}")).collect();
     let mut facts = Table::without_header();
     facts.row(["version", &info.version]);
     facts.row(["architecture", &info.architecture]);
-    facts.row(["version hash", &hash]);
+    facts.row(["version hash", &info.version_hash]);
     facts.row(["created", info.created.as_deref().unwrap_or("unknown")]);
     facts.row(["url", info.url.as_deref().unwrap_or("none")]);
     facts.row(["channels", &list(&info.channels)]);
@@ -99,5 +99,5 @@ fn text(args: &InfoArgs, info: &ReleaseInfo) -> String {
     for warning in &info.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
-    out
+    out.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }

@@ -171,7 +171,9 @@ fn meant_key(key: &str) -> Option<String> {
     if let Some(prefix) = spelling::meant(domain, &prefixes) {
         return Some(format!("{prefix}/{name}"));
     }
-    if profile::ALL.contains(&name) {
+    // Other people's domains may use the word as they like.
+    let looks_like_ours = domain.starts_with("incl") || domain.contains("release.openshift");
+    if looks_like_ours && profile::ALL.contains(&name) {
         return Some(format!("{}{name}", annotation::INCLUDE_PREFIX));
     }
     spelling::meant(key, &KEYS).map(str::to_owned)
@@ -223,6 +225,7 @@ mod tests {
             "include.release.openshift.io/self-managed-high-availabilty",
             "inlcude.release.openshift.io/hypershift",
             "include.openshift.io/ibm-cloud-managed",
+            "included-in.release.openshift.io/hypershift",
             "release.openshift.io/feature-gates",
             "release.openshift.io/create_only",
             "capability.openshift.io/names",
@@ -235,6 +238,8 @@ mod tests {
             "exclude.release.openshift.io/self-managed-high-availabilty",
             "release.openshift.io/bootstrap-required",
             "config.openshift.io/inject-proxy",
+            "example.com/hypershift",
+            "release.example.com/hypershift",
             "no-slash",
         ] {
             assert_eq!(rules_of(annotated(a_map(), key, "true")), [""; 0], "{key}");

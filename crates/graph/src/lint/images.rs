@@ -1,4 +1,5 @@
-//! Rules about images: every container's image is listed in image-references, and every image is pinned.
+//! Rules about images: every image that a manifest names is listed in image-references, and every image is
+//! pinned.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,9 @@ use serde_json::Value;
 
 use super::survey::{Survey, entries, text, title};
 use super::{Finding, rules};
+
+/// What stands between the name of an image and its digest.
+const DIGEST: &str = "@sha256:";
 
 pub(super) fn check(survey: &Survey<'_>, findings: &mut Vec<Finding>) {
     let references = &survey.release.images;
@@ -31,12 +35,24 @@ pub(super) fn check(survey: &Survey<'_>, findings: &mut Vec<Finding>) {
     }
     let release_image = survey.all().find_map(|(_, manifest)| release_image(manifest));
     for (index, manifest) in survey.applied() {
-        let mut images: Vec<&str> = images(manifest);
-        images.retain(|image| Some(*image) != release_image && !listed.contains(image));
-        if images.is_empty() {
+        let is_unlisted = |image: &&str| Some(*image) != release_image && !listed.contains(image);
+        let run = images(manifest);
+        let mut mentioned = BTreeSet::new();
+        collect_mentions(&manifest.object, &mut mentioned);
+        mentioned.retain(|image| is_unlisted(image) && !run.contains(image));
+        let images: Vec<&str> = run.into_iter().filter(is_unlisted).collect();
+        if images.is_empty() && mentioned.is_empty() {
             continue;
         }
         let Some(place) = survey.find_one(index) else { continue };
+        for image in mentioned {
+            let message = format!(
+                "{} names the image {image:?}, which image-references does not list. If something runs it, it is missing \
+                 from every mirror of the release. List it there and use the listed pull spec here",
+                title(manifest)
+            );
+            findings.push(survey.finding(&rules::IMAGE_MENTION_NOT_LISTED, index, place.clone(), message));
+        }
         for image in images {
             let message = format!(
                 "{} runs the image {image:?}, which image-references does not list. It is missing from every mirror of the \
@@ -76,6 +92,29 @@ fn images(manifest: &Manifest) -> Vec<&str> {
     found.into_iter().collect()
 }
 
+/// The different pull specs by digest in all texts of a value: environment variables, arguments, documents in maps.
+fn collect_mentions<'v>(value: &'v Value, found: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::String(text) => found.extend(pull_specs(text)),
+        Value::Array(values) => values.iter().for_each(|value| collect_mentions(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_mentions(value, found)),
+        _ => {}
+    }
+}
+
+/// The pull specs by digest in a text.
+fn pull_specs(text: &str) -> impl Iterator<Item = &str> {
+    const LENGTH: usize = 64;
+    let is_name = |char: char| char.is_ascii_alphanumeric() || "._:/-".contains(char);
+    text.match_indices(DIGEST).filter_map(move |(at, _)| {
+        let (before, digest) = (&text[..at], &text[at + DIGEST.len()..]);
+        let start = before.len() - before.chars().rev().take_while(|char| is_name(*char)).count();
+        let digits = digest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let is_name = before[start..].contains(|char: char| char.is_ascii_alphanumeric());
+        (is_name && digits == LENGTH).then(|| &text[start..at + DIGEST.len() + LENGTH])
+    })
+}
+
 /// The pod that an object describes.
 fn pod(manifest: &Manifest) -> Option<&Value> {
     let spec = &manifest.object["spec"];
@@ -92,7 +131,7 @@ fn pod(manifest: &Manifest) -> Option<&Value> {
 
 /// Whether a pull spec ends in a SHA-256 digest.
 fn is_by_digest(image: &str) -> bool {
-    image.split_once("@sha256:").is_some_and(|(name, digest)| {
+    image.split_once(DIGEST).is_some_and(|(name, digest)| {
         !name.is_empty() && digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
@@ -122,6 +161,29 @@ mod tests {
         assert_eq!(job(&other), [("image-not-listed", "job".to_owned())]);
         let both = [("image-not-by-digest", "job".to_owned()), ("image-not-listed", "job".to_owned())];
         assert_eq!(job("registry.example.com/app:latest"), both);
+    }
+
+    #[test]
+    fn an_image_in_any_text_must_be_listed_too() {
+        let map = |text: String| {
+            let map = with(object("v1", "ConfigMap", "default", "map"), "data", json!({"a": text}));
+            rules_of(Objects::new().file("0000_60_a_1.yaml", &[map]))
+        };
+        let other = IMAGE.replace("app", "other");
+        let mention = ("image-mention-not-listed", "map".to_owned());
+        assert_eq!(map(format!(r#"{{"image": "{other}", "again": "{other}"}}"#)), [mention]);
+        let (listed, cut) = (format!("--image={IMAGE},x"), &other[..other.len() - 1]);
+        for fine in
+            [listed, cut.to_owned(), format!("{other}0"), other.replace("registry.example.com/other", "")]
+        {
+            assert_eq!(map(fine.clone()), [], "{fine}");
+        }
+        let mut deployment = super::super::testing::a_deployment("cluster-version-operator");
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"] =
+            json!([{"name": "A", "value": other}]);
+        let file = "0000_00_cluster-version-operator_1.yaml";
+        let found = rules_of(Objects::new().file(file, &[deployment]));
+        assert_eq!(found, [("image-mention-not-listed", "cluster-version-operator".to_owned())]);
     }
 
     #[test]

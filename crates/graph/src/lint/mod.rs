@@ -70,6 +70,8 @@ pub struct Finding {
     pub file: String,
     /// Line on which the object starts, from 1.
     pub line: usize,
+    /// API version of the object, empty where the finding is about a file.
+    pub api_version: String,
     /// The object.
     pub object: ResourceId,
     /// What is there, why it matters, what to do.
@@ -85,6 +87,8 @@ pub struct LintReport {
     pub release: String,
     /// Whether all combinations were looked at.
     pub all_combinations: bool,
+    /// How many questions about all combinations were given up because they took too long: each may hide a finding.
+    pub undecided: usize,
     /// The findings, by file, line and rule.
     pub findings: Vec<Finding>,
 }
@@ -110,6 +114,7 @@ pub fn lint(release: &Release, scope: Scope<'_>) -> LintReport {
     LintReport {
         release: release.metadata.version.to_string(),
         all_combinations: matches!(scope, Scope::AllCombinations),
+        undecided: survey.undecided(),
         findings,
     }
 }
@@ -193,7 +198,7 @@ mod tests {
         let found: Vec<_> =
             report.findings.iter().map(|it| (it.file.as_str(), it.line, it.rule.id)).collect();
         assert!(found.is_sorted(), "{found:?}");
-        assert_eq!(found.iter().filter(|it| it.2 == "kind-not-provided").count(), 2, "{found:?}");
+        assert_eq!(found.iter().filter(|it| it.2 == "unknown-built-in-kind").count(), 2, "{found:?}");
         assert_eq!(report.release, "4.1.0");
         assert!(report.has_at_least(Severity::Warning));
         assert_eq!(report.count(Severity::Error) > 0, report.has_at_least(Severity::Error));

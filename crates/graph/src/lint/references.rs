@@ -14,6 +14,16 @@ const BUILT_IN_ACCOUNTS: [&str; 3] = ["default", "builder", "deployer"];
 pub(super) fn check(survey: &Survey<'_>, findings: &mut Vec<Finding>) {
     for (index, manifest) in survey.applied() {
         for (account_namespace, name) in subjects(manifest) {
+            if account_namespace.is_empty() {
+                let Some(place) = survey.find_one(index) else { continue };
+                let message = format!(
+                    "{} gives rights to the service account {name} without saying in which namespace, and the API server \
+                     refuses such a binding. Name the namespace of the account",
+                    title(manifest)
+                );
+                findings.push(survey.finding(&rules::RBAC_SUBJECT_WITHOUT_NAMESPACE, index, place, message));
+                continue;
+            }
             let providers = survey.core(kind::SERVICE_ACCOUNT, account_namespace, name);
             let Some(place) = missing(survey, index, &providers) else { continue };
             let message = format!(
@@ -58,7 +68,9 @@ fn subjects(manifest: &Manifest) -> Vec<(&str, &str)> {
             (of, text(subject, &["name"]))
         })
         // NB: the controllers of Kubernetes itself have their accounts in kube-system.
-        .filter(|(of, name)| *of != namespace::KUBE_SYSTEM && !BUILT_IN_ACCOUNTS.contains(name))
+        .filter(|(of, name)| {
+            of.is_empty() || *of != namespace::KUBE_SYSTEM && !BUILT_IN_ACCOUNTS.contains(name)
+        })
         .collect();
     found.sort_unstable();
     found.dedup();
@@ -126,6 +138,15 @@ mod tests {
         local["kind"] = json!("RoleBinding");
         local["metadata"]["namespace"] = json!("default");
         assert_eq!(rules_of(&[local, an_account()]), []);
+    }
+
+    #[test]
+    fn an_account_without_a_namespace_is_refused_where_the_binding_has_none_either() {
+        for name in ["robot", "default"] {
+            let found = rules_of(&[a_binding("", name), an_account()]);
+            assert_eq!(found, [("rbac-subject-without-namespace", None)], "{name}");
+        }
+        assert_eq!(rules_of(&[a_binding("default", "robot"), an_account()]), []);
     }
 
     #[test]

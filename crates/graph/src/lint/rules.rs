@@ -73,22 +73,28 @@ rules! {
         "Object is selected where the CRD of its kind, which the release has, is not";
     KIND_NOT_PROVIDED = Warning "kind-not-provided":
         "Kind is not built in and the release brings no CRD for it";
+    UNKNOWN_BUILT_IN_KIND = Error "unknown-built-in-kind":
+        "Kind does not exist in an API group of Kubernetes itself, where nothing can add it";
     OBJECT_BEFORE_NAMESPACE = Error "object-before-namespace":
         "Update waits for a namespace that comes later";
     NAMESPACE_NOT_IN_RELEASE = Info "namespace-not-in-release":
         "Object lives in a namespace that the release does not bring";
-    NAMESPACED_OBJECT_WITHOUT_NAMESPACE = Warning "namespaced-object-without-namespace":
+    NAMESPACED_OBJECT_WITHOUT_NAMESPACE = Error "namespaced-object-without-namespace":
         "Object of a namespaced kind names no namespace";
 
     // Objects that name other objects.
     RBAC_SUBJECT_NOT_PROVIDED = Info "rbac-subject-not-provided":
         "Role is bound to a service account that the release does not bring";
+    RBAC_SUBJECT_WITHOUT_NAMESPACE = Error "rbac-subject-without-namespace":
+        "Binding names a service account without a namespace, which the API server refuses";
     SERVICE_NOT_PROVIDED = Warning "service-not-provided":
         "Webhook, API service or CRD conversion calls a service that the release does not bring";
 
     // Images.
     IMAGE_NOT_LISTED = Error "image-not-listed":
         "Container runs an image that image-references does not list";
+    IMAGE_MENTION_NOT_LISTED = Warning "image-mention-not-listed":
+        "Object names an image, other than as that of a container, that image-references does not list";
     IMAGE_NOT_BY_DIGEST = Error "image-not-by-digest":
         "Image is not pinned by a digest";
 

@@ -1,5 +1,6 @@
 //! What the rules look at: the manifests of a release, who provides what, and in which clusters.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use lockstep_api::names::{group, kind};
@@ -10,6 +11,11 @@ use serde_json::Value;
 
 use super::{Finding, Rule, Scope, spelling};
 
+/// How many steps one question about all clusters may take, and all questions together.
+///
+/// Real releases need a few steps per question; this only keeps a hostile one from running for hours.
+const STEPS: (usize, usize) = (200_000, 2_000_000);
+
 /// A release as the rules see it. Manifests are named by their index in load order.
 pub(super) struct Survey<'a> {
     pub(super) release: &'a Release,
@@ -18,6 +24,8 @@ pub(super) struct Survey<'a> {
     by_id: BTreeMap<&'a ResourceId, Vec<usize>>,
     /// The CRDs by group and kind of what they define.
     crds: BTreeMap<&'a str, BTreeMap<&'a str, Vec<usize>>>,
+    /// The Namespaces by name, deletes as well; some carry a namespace of their own, which means nothing.
+    namespaces: BTreeMap<&'a str, Vec<usize>>,
 }
 
 /// Where something holds: in the selected or default cluster, or in another combination.
@@ -34,6 +42,10 @@ enum Clusters {
     All {
         space: Space,
         presence: Vec<Presence>,
+        /// Steps that are left for all further questions.
+        steps: Cell<usize>,
+        /// Questions that were given up.
+        undecided: Cell<usize>,
     },
 }
 
@@ -49,13 +61,18 @@ impl<'a> Survey<'a> {
                 // A misspelled profile is no profile; it would only repeat its finding as many others.
                 let space = Space::of(release).with_profiles(|name| spelling::meant_profile(name).is_none());
                 let presence = release.manifests.iter().map(|manifest| space.presence(manifest)).collect();
-                Clusters::All { space, presence }
+                let (steps, undecided) = (Cell::new(STEPS.1), Cell::new(0));
+                Clusters::All { space, presence, steps, undecided }
             }
         };
         let mut by_id = BTreeMap::<_, Vec<_>>::new();
         let mut crds = BTreeMap::<_, BTreeMap<_, Vec<_>>>::new();
+        let mut namespaces = BTreeMap::<_, Vec<_>>::new();
         for (index, manifest) in release.manifests.iter().enumerate() {
             by_id.entry(&manifest.id).or_default().push(index);
+            if manifest.id.group.is_empty() && manifest.id.kind == kind::NAMESPACE {
+                namespaces.entry(manifest.id.name.as_str()).or_default().push(index);
+            }
             if manifest.is_crd() && !manifest.is_delete() {
                 let spec = &manifest.object["spec"];
                 let text = |value: &'a Value| value.as_str().unwrap_or_default();
@@ -63,7 +80,7 @@ impl<'a> Survey<'a> {
                 kinds.entry(text(&spec["names"]["kind"])).or_default().push(index);
             }
         }
-        Self { release, schema: Schema::builtin(), clusters, by_id, crds }
+        Self { release, schema: Schema::builtin(), clusters, by_id, crds, namespaces }
     }
 
     pub(super) fn manifest(&self, index: usize) -> &'a Manifest {
@@ -87,14 +104,26 @@ impl<'a> Survey<'a> {
                 let is_there = |index: &usize| selected[*index];
                 (present.iter().all(is_there) && !absent.iter().any(is_there)).then(Place::default)
             }
-            Clusters::All { space, presence } => {
+            Clusters::All { space, presence, steps, undecided } => {
                 let of = |indices: &[usize]| -> Vec<&Presence> {
                     indices.iter().map(|index| &presence[*index]).collect()
                 };
-                let found = space.find(&of(present), &of(absent))?;
+                let search = space.find(&of(present), &of(absent), STEPS.0.min(steps.get()));
+                steps.set(steps.get() - search.steps);
+                // A cluster that was found exists, even if there may be a smaller one.
+                undecided.set(undecided.get() + usize::from(!search.is_complete && search.cluster.is_none()));
+                let found = search.cluster?;
                 let deviations = found.deviations(space);
                 Some(Place { deviations, combination: (deviations > 0).then(|| found.to_string()) })
             }
+        }
+    }
+
+    /// How many questions were given up because they took too long.
+    pub(super) fn undecided(&self) -> usize {
+        match &self.clusters {
+            Clusters::One(_) => 0,
+            Clusters::All { undecided, .. } => undecided.get(),
         }
     }
 
@@ -123,6 +152,25 @@ impl<'a> Survey<'a> {
     pub(super) fn core(&self, kind: &str, namespace: &str, name: &str) -> Vec<usize> {
         let id = ResourceId::new("", kind, namespace, name);
         self.named(&id).iter().copied().filter(|index| !self.manifest(*index).is_delete()).collect()
+    }
+
+    /// The manifests that bring a namespace, and those that delete it.
+    pub(super) fn namespaces(&self, name: &str) -> (Vec<usize>, Vec<usize>) {
+        let all = self.namespaces.get(name).into_iter().flatten().copied();
+        all.partition(|index| !self.manifest(*index).is_delete())
+    }
+
+    /// A manifest that deletes the CRD of a kind; such a manifest often has nothing but the name, which begins with
+    /// the plural.
+    pub(super) fn deleted_crd(&self, group: &str, kind: &str) -> Option<usize> {
+        let singular = kind.to_lowercase();
+        let usual = ["s", "es"].map(|ending| format!("{singular}{ending}.{group}"));
+        let defines = |manifest: &Manifest| {
+            let spec = &manifest.object["spec"];
+            spec["group"] == group && spec["names"]["kind"] == kind || usual.contains(&manifest.id.name)
+        };
+        let deleted = self.all().filter(|(_, manifest)| manifest.is_delete() && manifest.is_crd());
+        deleted.into_iter().find(|(_, manifest)| defines(manifest)).map(|(index, _)| index)
     }
 
     /// The CRDs of a kind, whatever their versions.
@@ -160,6 +208,7 @@ impl<'a> Survey<'a> {
             folder: manifest.folder,
             file: manifest.file.to_string(),
             line: manifest.line,
+            api_version: manifest.api_version.clone(),
             object: manifest.id.clone(),
             message,
             combination: place.combination,
@@ -173,6 +222,7 @@ impl<'a> Survey<'a> {
             folder,
             file: file.to_owned(),
             line: 1,
+            api_version: String::new(),
             object: ResourceId::default(),
             message,
             combination: None,
@@ -229,4 +279,29 @@ pub(super) fn entries<'v>(value: &'v Value, path: &[&str]) -> impl Iterator<Item
 pub(super) fn has_hidden_annotations(manifest: &Manifest) -> bool {
     let written = &manifest.object["metadata"]["annotations"];
     !written.is_null() && object::annotations(&manifest.object).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Objects, annotated, object};
+    use super::*;
+
+    #[test]
+    fn a_question_without_steps_left_is_counted_and_one_in_one_cluster_needs_none() {
+        let optional =
+            annotated(object("v1", "ConfigMap", "default", "a"), "capability.openshift.io/name", "Console");
+        let release = Objects::new()
+            .file("0000_60_a_1.yaml", &[optional, object("v1", "ConfigMap", "default", "b")])
+            .release();
+        let survey = Survey::new(&release, Scope::AllCombinations);
+        assert!(survey.find(&[1], &[0]).is_some());
+        assert_eq!(survey.undecided(), 0);
+        let Clusters::All { steps, .. } = &survey.clusters else { panic!("all were asked for") };
+        steps.set(0);
+        assert_eq!(survey.find(&[1], &[0]), None);
+        assert_eq!(survey.undecided(), 1);
+        let selection = super::super::default_selection(&release);
+        let one = Survey::new(&release, Scope::Selected(&selection));
+        assert_eq!((one.find(&[1], &[0]), one.undecided()), (None, 0));
+    }
 }

@@ -11,17 +11,31 @@ use lockstep_api::names::feature_set;
 
 use super::{Combination, Presence, Space};
 
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// The smallest cluster that was found; the smallest of all when the search is complete.
+    pub cluster: Option<Combination>,
+    /// How many steps it took.
+    pub steps: usize,
+    /// Whether everything was tried; without that, no cluster found does not mean that there is none.
+    pub is_complete: bool,
+}
+
 impl Space {
     /// The smallest cluster in which all of `present` are selected and none of `absent`: the one with the fewest
     /// deviations from the default cluster.
-    pub fn find(&self, present: &[&Presence], absent: &[&Presence]) -> Option<Combination> {
-        let start =
-            present.iter().try_fold(Clusters::all(self), |clusters, presence| clusters.with(presence))?;
+    ///
+    /// The question is as hard as any puzzle of yes and no, and releases are not ours: after `budget` steps the search
+    /// stops and says that it is not complete.
+    pub fn find(&self, present: &[&Presence], absent: &[&Presence], budget: usize) -> Search {
+        let mut found = Search { cluster: None, steps: 0, is_complete: true };
+        let all = Some(Clusters::all(self));
+        let start = present.iter().fold(all, |clusters, presence| clusters?.with(presence));
         // An object that is present wherever one of `present` is can never be made absent, and one that is present
         // only where another of `absent` is asks nothing of its own.
-        if absent.iter().any(|other| present.iter().any(|wanted| wanted.implies(other))) {
-            return None;
-        }
+        let is_hopeless = absent.iter().any(|other| present.iter().any(|wanted| wanted.implies(other)));
+        let Some(start) = start.filter(|_| !is_hopeless) else { return found };
         let mut absent: Vec<&Presence> = absent.to_vec();
         absent.sort_unstable();
         absent.dedup();
@@ -30,30 +44,33 @@ impl Space {
             .filter(|one| !absent.iter().any(|other| one != &other && one.implies(other)))
             .copied()
             .collect();
-        let mut best = None;
-        self.search(&start, &open, &mut best);
-        best
-    }
-
-    /// The smallest cluster in which `object` is selected and none of `without`.
-    pub fn present_without(&self, object: &Presence, without: &[&Presence]) -> Option<Combination> {
-        self.find(&[object], without)
+        self.search(&start, &open, budget, &mut found);
+        found
     }
 
     fn search<'a>(
         &'a self,
         clusters: &Clusters<'a>,
         absent: &[&'a Presence],
-        best: &mut Option<Combination>,
+        budget: usize,
+        found: &mut Search,
     ) {
-        if best.as_ref().is_some_and(|best| clusters.deviations(self) >= best.deviations(self)) {
+        if found.steps >= budget {
+            found.is_complete = false;
             return;
         }
+        found.steps += 1;
         let open: Vec<_> = absent.iter().copied().filter(|presence| !clusters.exclude(presence)).collect();
+        if let Some(best) = &found.cluster {
+            let at_least = clusters.deviations(self) + clusters.further_deviations(self, &open);
+            if at_least >= best.deviations(self) {
+                return;
+            }
+        }
         let ways = open.iter().map(|presence| clusters.without(presence)).min_by_key(Vec::len);
         match ways.or_else(|| clusters.with_a_missing_gate()) {
-            Some(ways) => ways.into_iter().for_each(|way| self.search(&way, &open, best)),
-            None => *best = Some(clusters.smallest(self)),
+            Some(ways) => ways.into_iter().for_each(|way| self.search(&way, &open, budget, found)),
+            None => found.cluster = Some(clusters.smallest(self)),
         }
     }
 }
@@ -68,6 +85,16 @@ struct Clusters<'a> {
     gates: BTreeMap<&'a str, bool>,
     /// Decided capabilities; the others are free.
     capabilities: BTreeMap<&'a str, bool>,
+}
+
+/// One thing about a cluster that can deviate from the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part<'a> {
+    Profile,
+    FeatureSet,
+    Exclude,
+    Gate(&'a str),
+    Capability(&'a str),
 }
 
 // === impl Clusters ===
@@ -186,6 +213,63 @@ impl<'a> Clusters<'a> {
             + usize::from(!self.excludes.contains(""))
             + self.gates.values().filter(|on| **on).count()
             + self.capabilities.values().filter(|on| !**on).count()
+    }
+
+    /// How many deviations more it takes at least to make these objects absent.
+    ///
+    /// An object that is present in the smallest cluster goes away only with a deviation in one of its free parts, and
+    /// objects that share no part need one each. Which objects are counted is a greedy choice: another one could count
+    /// more, none counts too many.
+    fn further_deviations(&self, space: &Space, open: &[&'a Presence]) -> usize {
+        let smallest = self.smallest(space);
+        let there = open.iter().filter(|presence| presence.holds(&smallest));
+        let mut needs: Vec<_> = there.filter_map(|presence| self.costly_parts(space, presence)).collect();
+        needs.sort_by_key(BTreeSet::len);
+        let mut taken = BTreeSet::new();
+        let mut count = 0;
+        for parts in needs {
+            if taken.is_disjoint(&parts) {
+                taken.extend(parts);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// The free parts of which one has to deviate to make an object absent that the smallest cluster has; nothing when
+    /// it goes away without a further deviation, by another choice where the default one is no longer possible.
+    fn costly_parts(&self, space: &Space, presence: &'a Presence) -> Option<BTreeSet<Part<'a>>> {
+        let default = space.profiles.first().map(String::as_str).unwrap_or_default();
+        let choices = [
+            (
+                Part::Profile,
+                self.profiles.iter().any(|profile| !presence.profiles.contains(*profile)),
+                self.profiles.contains(default),
+            ),
+            (
+                Part::FeatureSet,
+                self.feature_sets.iter().any(|set| !presence.feature_sets.contains(set)),
+                self.feature_sets.contains(feature_set::DEFAULT),
+            ),
+            (
+                Part::Exclude,
+                self.excludes.iter().any(|id| presence.excluded_by.contains(*id)),
+                self.excludes.contains(""),
+            ),
+        ];
+        let mut parts = BTreeSet::new();
+        for (part, can_break, is_default) in choices {
+            if can_break && !is_default {
+                return None;
+            }
+            parts.extend(can_break.then_some(part));
+        }
+        let gates = presence.gates.keys().filter(|gate| !self.gates.contains_key(gate.as_str()));
+        parts.extend(gates.map(|gate| Part::Gate(gate)));
+        let names =
+            presence.capabilities.iter().filter(|name| !self.capabilities.contains_key(name.as_str()));
+        parts.extend(names.map(|name| Part::Capability(name)));
+        Some(parts)
     }
 
     /// The one with the fewest deviations: whatever is free stays as in the default cluster.

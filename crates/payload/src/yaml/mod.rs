@@ -85,7 +85,7 @@ fn looks_like_json(text: &str) -> bool {
 /// A concatenation of JSON values; until two of them were good, a failure means that the rest is YAML.
 fn json_documents(text: &str) -> Result<Vec<Document>, YamlError> {
     let mut found = Vec::new();
-    let (mut start, mut index) = (0, 0);
+    let (mut start, mut index, mut line_of_start) = (0, 0, 1);
     loop {
         let rest = &text[start..];
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
@@ -96,21 +96,22 @@ fn json_documents(text: &str) -> Result<Vec<Document>, YamlError> {
                 if !value.is_null() {
                     gojson::settle_numbers(&mut value);
                     let raw = text[start..end].trim();
-                    let line = line_at(text.as_bytes(), end - text[start..end].trim_start().len());
+                    let blank = text[start..end].len() - text[start..end].trim_start().len();
+                    let line = line_of_start + line_at(&text.as_bytes()[start..], blank) - 1;
                     found.push(Document { value, index, line, json: Some(raw.into()) });
                 }
+                // NB: from value to value; counting from the start each time would be quadratic.
+                line_of_start += line_at(&text.as_bytes()[start..], end - start) - 1;
                 start = end;
                 index += 1;
             }
             Some(Err(error)) if index > 1 => {
-                let line = line_at(text.as_bytes(), start) + error.line() - 1;
-                return Err(json_error(line, &error));
+                return Err(json_error(line_of_start + error.line().max(1) - 1, &error));
             }
             Some(Err(error)) => {
-                let first_line = line_at(text.as_bytes(), start);
-                let line = first_line + error.line().max(1) - 1;
+                let line = line_of_start + error.line().max(1) - 1;
                 // Blanks up to the end of the line belong to the JSON value before them.
-                let (rest, first_line) = skip_blank_line(rest, first_line);
+                let (rest, first_line) = skip_blank_line(rest, line_of_start);
                 return match yaml_documents(rest, first_line, index, found) {
                     // Neither format fits; the JSON message is the one that the author expects.
                     Err(_) if index == 0 => Err(json_error(line, &error)),
@@ -145,10 +146,11 @@ fn yaml_documents(
 ) -> Result<Vec<Document>, YamlError> {
     let text = normalise_line_ends(text);
     refuse_control_characters(&text, first_line)?;
+    let mut aliased = 0;
     for part in split(&text, first_line) {
         let Part { text: chunk, line, separators } = part?;
         let index = first_index + separators;
-        let value = reader::read(chunk, line)?;
+        let value = reader::read(chunk, line, &mut aliased)?;
         if !value.is_null() {
             let line = line + leading_lines(chunk);
             found.push(Document { value, index, line, json: None });

@@ -7,7 +7,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::YamlError;
-use super::relax::{MAX_MENDED, indent_quoted};
+use super::relax::{MAX_READ_AGAIN, indent_quoted};
 use super::scalar::{CoreTag, Scalar, resolve_plain, resolve_tagged};
 use crate::gojson;
 use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH};
@@ -21,10 +21,13 @@ const BADLY_INDENTED_QUOTE: &str = "invalid indentation in quoted scalar";
 /// Reads the first document of `text`; an empty or comment-only text is `null`.
 ///
 /// `first_line` is the line of the file on which `text` starts, so that errors name the right one.
-pub(super) fn read(text: &str, first_line: usize) -> Result<Value, YamlError> {
+///
+/// `aliased` counts the bytes that anchors and aliases have cost so far, over all documents of a file.
+pub(super) fn read(text: &str, first_line: usize, aliased: &mut usize) -> Result<Value, YamlError> {
     let mut text = Cow::Borrowed(text);
-    for _ in 0..MAX_MENDED {
-        let refused = match read_once(&text, first_line) {
+    let mut read_again = 0;
+    while read_again <= MAX_READ_AGAIN {
+        let refused = match read_once(&text, first_line, aliased) {
             Ok(value) => return Ok(value),
             Err(Refusal::Content(error)) => return Err(error),
             Err(Refusal::Syntax(error)) => error,
@@ -33,7 +36,10 @@ pub(super) fn read(text: &str, first_line: usize) -> Result<Value, YamlError> {
         let mended =
             (refused.info() == BADLY_INDENTED_QUOTE).then(|| indent_quoted(&text, line, column)).flatten();
         match mended {
-            Some(mended) => text = Cow::Owned(mended),
+            Some(mended) => {
+                read_again += mended.len();
+                text = Cow::Owned(mended);
+            }
             None => return Err(YamlError::new(first_line + line.max(1) - 1, refused.info().to_owned())),
         }
     }
@@ -46,8 +52,8 @@ enum Refusal {
     Content(YamlError),
 }
 
-fn read_once(text: &str, first_line: usize) -> Result<Value, Refusal> {
-    let mut builder = Builder::default();
+fn read_once(text: &str, first_line: usize, aliased: &mut usize) -> Result<Value, Refusal> {
+    let mut builder = Builder::new(aliased);
     let mut parser: Parser<'_, StrInput<'_>> = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(Refusal::Syntax)?;
@@ -87,18 +93,21 @@ struct Anchored {
     depth: usize,
 }
 
-#[derive(Default)]
-struct Builder {
+struct Builder<'a> {
     stack: Vec<Frame>,
     anchors: HashMap<usize, Anchored>,
     nodes: usize,
     alias_nodes: usize,
-    alias_bytes: usize,
+    alias_bytes: &'a mut usize,
 }
 
 // === impl Builder ===
 
-impl Builder {
+impl<'a> Builder<'a> {
+    fn new(alias_bytes: &'a mut usize) -> Self {
+        Self { stack: Vec::new(), anchors: HashMap::new(), nodes: 0, alias_nodes: 0, alias_bytes }
+    }
+
     /// Takes one event; gives the document when it is complete.
     fn take(&mut self, event: Event<'_>) -> Result<Option<Value>, String> {
         match event {
@@ -163,7 +172,7 @@ impl Builder {
             let scalar = resolve(text, style, tag)?;
             if anchor > 0 {
                 let value = to_value(scalar.clone())?;
-                self.remember(anchor, &value);
+                self.remember(anchor, &value)?;
             }
             Key::Text(key_text(scalar)?)
         };
@@ -176,7 +185,7 @@ impl Builder {
     /// A node is complete: remember it if it is anchored, then put it where it belongs.
     fn finish_node(&mut self, value: Value, anchor: usize) -> Result<Option<Value>, String> {
         if anchor > 0 {
-            self.remember(anchor, &value);
+            self.remember(anchor, &value)?;
         }
         self.place(value)
     }
@@ -206,9 +215,20 @@ impl Builder {
         Ok(None)
     }
 
-    fn remember(&mut self, anchor: usize, value: &Value) {
+    /// Keeps a copy of an anchored node. It counts as much as an alias: anchors inside anchors multiply too.
+    fn remember(&mut self, anchor: usize, value: &Value) -> Result<(), String> {
         let (nodes, bytes, depth) = weigh(value);
+        self.charge(bytes)?;
         self.anchors.insert(anchor, Anchored { value: value.clone(), nodes, bytes, depth });
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), String> {
+        *self.alias_bytes += bytes;
+        if *self.alias_bytes > MAX_ALIAS_BYTES {
+            return Err("document contains excessive aliasing".to_owned());
+        }
+        Ok(())
     }
 
     fn expand(&mut self, anchor: usize) -> Result<Value, String> {
@@ -217,14 +237,15 @@ impl Builder {
         };
         self.nodes += 1 + anchored.nodes;
         self.alias_nodes += anchored.nodes;
-        self.alias_bytes += anchored.bytes;
-        if self.alias_bytes > MAX_ALIAS_BYTES || is_excessive(self.alias_nodes, self.nodes) {
+        if is_excessive(self.alias_nodes, self.nodes) {
             return Err("document contains excessive aliasing".to_owned());
         }
         if self.stack.len() + anchored.depth > MAX_DEPTH {
             return Err(format!("nested more than {MAX_DEPTH} levels deep"));
         }
-        Ok(anchored.value.clone())
+        let bytes = anchored.bytes;
+        self.charge(bytes)?;
+        self.anchors.get(&anchor).map(|anchored| anchored.value.clone()).ok_or_else(String::new)
     }
 
     fn count(&mut self) -> Result<(), String> {
@@ -307,15 +328,18 @@ fn float_number(number: f64) -> Result<Number, String> {
     gojson::number(number).ok_or_else(|| format!("unsupported value: {number}"))
 }
 
-/// Nodes, text bytes and depth of a value; its depth is bounded, so the recursion is too.
+/// What a node takes in memory beside its text, in bytes; about right is enough.
+const NODE_BYTES: usize = 48;
+
+/// Nodes, bytes and depth of a value; its depth is bounded, so the recursion is too.
 fn weigh(value: &Value) -> (usize, usize, usize) {
     let children: Box<dyn Iterator<Item = (usize, &Value)>> = match value {
-        Value::String(text) => return (1, text.len(), 0),
+        Value::String(text) => return (1, NODE_BYTES + text.len(), 0),
         Value::Array(items) => Box::new(items.iter().map(|item| (0, item))),
         Value::Object(map) => Box::new(map.iter().map(|(key, item)| (key.len(), item))),
-        _ => return (1, 8, 0),
+        _ => return (1, NODE_BYTES, 0),
     };
-    let (mut nodes, mut bytes, mut depth) = (1, 16, 0);
+    let (mut nodes, mut bytes, mut depth) = (1, NODE_BYTES, 0);
     for (key_bytes, child) in children {
         let (child_nodes, child_bytes, child_depth) = weigh(child);
         nodes += child_nodes + usize::from(key_bytes > 0);
@@ -331,11 +355,11 @@ mod tests {
     use serde_json::json;
 
     fn value(text: &str) -> Value {
-        read(text, 1).unwrap()
+        read(text, 1, &mut 0).unwrap()
     }
 
     fn error(text: &str) -> String {
-        read(text, 1).unwrap_err().to_string()
+        read(text, 1, &mut 0).unwrap_err().to_string()
     }
 
     #[test]
@@ -394,8 +418,8 @@ mod tests {
 
     #[test]
     fn an_error_names_its_line_in_the_file() {
-        assert_eq!(read("a: 1\nb: [\n", 10).unwrap_err().line, 12);
-        assert_eq!(read("a: 1\n\nb: .nan\n", 10).unwrap_err().line, 12);
+        assert_eq!(read("a: 1\nb: [\n", 10, &mut 0).unwrap_err().line, 12);
+        assert_eq!(read("a: 1\n\nb: .nan\n", 10, &mut 0).unwrap_err().line, 12);
         assert!(error("a:\n\t- b\n").starts_with("line 2"), "tabs do not indent");
     }
 
@@ -427,5 +451,8 @@ mod tests {
         let wide = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 99].join(","));
         assert!(error(&wide).contains("excessive aliasing"), "text counts too");
         assert!(error("a: &a [*a]\n").contains("contains itself"));
+        let nested: String = (0..100).map(|level| format!("&a{level} [")).collect();
+        let nested = format!("{nested}{}{}", "x,".repeat(20_000), "]".repeat(100));
+        assert!(error(&nested).contains("excessive aliasing"), "anchors inside anchors are copies too");
     }
 }

@@ -4,8 +4,11 @@
 //! releases rely on that, and the parser here refuses it. The blanks at the start of such a line are folded away
 //! whatever their number, so indenting it further changes the layout but never the value.
 
-/// How many scalars of one document are mended before it is called broken.
-pub(super) const MAX_MENDED: usize = 1000;
+/// How much text is read again, in bytes, to mend one document before it is called broken.
+pub(super) const MAX_READ_AGAIN: usize = 64 * 1024 * 1024;
+
+/// How much one scalar may grow by being indented, in bytes.
+const MAX_GROWTH: usize = 1024 * 1024;
 
 /// Indents the later lines of the quoted scalar that opens at `line` and `column`, both as the parser counts them.
 ///
@@ -15,7 +18,8 @@ pub(super) fn indent_quoted(text: &str, line: usize, column: usize) -> Option<St
     let quote = text[start..].chars().next().filter(|character| matches!(character, '"' | '\''))?;
     let end = start + quoted_length(&text[start..], quote)?;
     let quoted = &text[start..end];
-    if !quoted.contains('\n') {
+    let lines = quoted.matches('\n').count();
+    if lines == 0 || lines.saturating_mul(column + 1) > MAX_GROWTH {
         return None;
     }
     let indent = " ".repeat(column + 1);

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use lockstep_api::names::group;
+use lockstep_api::text::visible;
 
 use super::{Finding, LintReport, Severity};
 
@@ -19,14 +20,19 @@ pub fn text(report: &LintReport) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let (severity, path, line) = (finding.severity(), finding.path(), finding.line);
+        let told = format!("{path}:{line}: {severity}: {} [{}]", finding.message, finding.rule.id);
+        let with = finding.combination.as_ref().map(|it| format!(" (with {it})")).unwrap_or_default();
         // Writing into memory cannot fail.
-        let _ = write!(out, "{path}:{line}: {severity}: {} [{}]", finding.message, finding.rule.id);
-        if let Some(combination) = &finding.combination {
-            let _ = write!(out, " (with {combination})");
-        }
-        out.push('\n');
+        let _ = writeln!(out, "{}{}", visible(&told), visible(&with));
     }
-    let _ = writeln!(out, "release {}: {}", report.release, summary(report));
+    let _ = writeln!(out, "release {}: {}", visible(&report.release), summary(report));
+    if report.undecided > 0 {
+        let _ = writeln!(
+            out,
+            "questions about all combinations that took too long and were given up: {}; there may be more to find",
+            report.undecided
+        );
+    }
     out
 }
 
@@ -41,6 +47,7 @@ pub fn json(report: &LintReport) -> String {
         "kind": "LintReport",
         "release": report.release,
         "allCombinations": report.all_combinations,
+        "undecided": report.undecided,
         "counts": counts,
         "findings": report.findings.iter().map(finding_json).collect::<Vec<_>>(),
     });
@@ -91,6 +98,7 @@ pub(super) mod tests {
             folder: Folder::ReleaseManifests,
             file: "0000_60_a_1.yaml".to_owned(),
             line,
+            api_version: "apps/v1".to_owned(),
             object: ResourceId::new("apps", "Deployment", "ns", "a"),
             message: message.to_owned(),
             combination: combination.map(str::to_owned),
@@ -98,6 +106,7 @@ pub(super) mod tests {
         LintReport {
             release: "4.1.0".to_owned(),
             all_combinations: true,
+            undecided: 0,
             findings: vec![
                 finding(&rules::IMAGE_NOT_LISTED, 3, "an image", Some("profile p, feature set OKD")),
                 finding(&rules::UNDECLARED_FIELD, 9, "a \"field\" <x> & more\u{1}", None),
@@ -110,9 +119,28 @@ pub(super) mod tests {
         assert_eq!(
             text(&a_report()),
             "release-manifests/0000_60_a_1.yaml:3: error: an image [image-not-listed] (with profile p, feature set OKD)\n\
-             release-manifests/0000_60_a_1.yaml:9: warning: a \"field\" <x> & more\u{1} [undeclared-field]\n\
+             release-manifests/0000_60_a_1.yaml:9: warning: a \"field\" <x> & more\u{fffd} [undeclared-field]\n\
              release 4.1.0: 1 error, 1 warning, 0 infos\n"
         );
+    }
+
+    #[test]
+    fn text_shows_no_character_of_a_release_that_drives_a_terminal() {
+        let mut report = a_report();
+        report.release = "4\u{1b}[2J".to_owned();
+        report.findings[0].file = "a\u{202e}.yaml".to_owned();
+        report.findings[0].combination = Some("profile a\nb".to_owned());
+        let text = text(&report);
+        assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+        assert_eq!(text.lines().count(), 3, "{text:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_decided_is_told() {
+        let report = LintReport { undecided: 2, ..a_report() };
+        assert!(text(&report).contains("given up: 2; there may be more"), "{}", text(&report));
+        assert!(json(&report).contains("\"undecided\": 2"));
+        assert!(!text(&a_report()).contains("given up"));
     }
 
     #[test]

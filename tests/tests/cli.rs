@@ -150,7 +150,10 @@ fn both_examples_are_free_of_lint_errors() {
     assert_eq!(report["kind"], "LintReport");
     let sarif = json(&["release", "lint", FIRST, "-o", "sarif"]);
     assert_eq!(sarif["version"], "2.1.0");
-    assert!(lockstep(&["release", "lint", FIRST, "-o", "junit"]).stdout.contains("<testsuite"));
+    let junit = lockstep(&["release", "lint", FIRST, "-o", "junit"]);
+    assert!(junit.code == 0 && junit.stdout.contains("failures=\"0\""), "{}", junit.stdout);
+    let strict = lockstep(&["release", "lint", FIRST, "-o", "junit", "--fail-on", "info"]);
+    assert!(strict.code == 1 && strict.stdout.contains("failures=\"2\""), "{}", strict.stdout);
 }
 
 #[test]

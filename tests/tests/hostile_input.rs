@@ -284,7 +284,7 @@ fn quoted_text_far_to_the_right_cannot_grow_without_bound() {
 
 #[test]
 fn thousands_of_badly_indented_quotes_end_in_an_error_or_a_release() {
-    let quotes: String = (0..990).map(|index| format!("  k{index}: 'a\n  b'\n")).collect();
+    let quotes = (0..990).fold(String::new(), |text, index| text + &format!("  k{index}: 'a\n  b'\n"));
     let filler = format!("# {}\n", "x".repeat(100)).repeat(20_000);
     let error = Folder::new().with(BAD, format!("{NAMESPACE}spec:\n{filler}{quotes}")).error(BAD);
     assert!(error.contains("badly indented"), "{error}");
@@ -292,7 +292,7 @@ fn thousands_of_badly_indented_quotes_end_in_an_error_or_a_release() {
 
 #[test]
 fn anchors_inside_anchors_are_refused() {
-    let open: String = (0..120).map(|level| format!("&a{level} [")).collect();
+    let open = (0..120).fold(String::new(), |text, level| text + &format!("&a{level} ["));
     let text = format!("{NAMESPACE}spec: {open}{}{}\n", "x,".repeat(150_000), "]".repeat(120));
     let error = Folder::new().with(BAD, text).error(BAD);
     assert!(error.contains("excessive aliasing"), "{error}");

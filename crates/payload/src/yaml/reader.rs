@@ -451,8 +451,8 @@ mod tests {
         let wide = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 99].join(","));
         assert!(error(&wide).contains("excessive aliasing"), "text counts too");
         assert!(error("a: &a [*a]\n").contains("contains itself"));
-        let nested: String = (0..100).map(|level| format!("&a{level} [")).collect();
-        let nested = format!("{nested}{}{}", "x,".repeat(20_000), "]".repeat(100));
+        let open = (0..100).fold(String::new(), |open, level| open + &format!("&a{level} ["));
+        let nested = format!("{open}{}{}", "x,".repeat(20_000), "]".repeat(100));
         assert!(error(&nested).contains("excessive aliasing"), "anchors inside anchors are copies too");
     }
 }

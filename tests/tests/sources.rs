@@ -246,7 +246,8 @@ fn settings_of_package_managers_stay_outside() {
 #[test]
 fn every_relative_link_of_a_document_leads_somewhere() {
     let mut links = 0;
-    for file in files().into_iter().filter(|file| file.ends_with(".md")) {
+    let is_document = |file: &String| Path::new(file).extension().is_some_and(|extension| extension == "md");
+    for file in files().into_iter().filter(is_document) {
         let folder = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
         for link in read(&file).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = link.split('#').next().unwrap_or_default();

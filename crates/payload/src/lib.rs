@@ -18,6 +18,7 @@ pub mod manifest;
 pub mod metadata;
 pub mod presence;
 pub mod release;
+pub mod retrieval;
 pub mod selection;
 pub mod template;
 pub mod yaml;

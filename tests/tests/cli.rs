@@ -64,6 +64,8 @@ fn flags_change_what_is_selected() {
     let none = selected(&["--capability-set", "None"]);
     assert!(none < all);
     assert!(selected(&["--capability-set", "None", "--capability", "Console"]) > none);
+    let without = selected(&["--without-capability", "Console"]);
+    assert!(none < without && without < all);
     assert_eq!(selected(&["--profile", "", "--feature-set", ""]), all, "empty is the default");
     let by_environment = lockstep_with(
         &["release", "info", FIRST, "-o", "json"],

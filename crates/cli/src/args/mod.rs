@@ -193,7 +193,7 @@ pub(crate) enum GraphOutput {
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
     /// Look at every combination of profile, feature set, feature gates and capabilities (exact, not sampled).
-    #[arg(long, conflicts_with_all = ["profile", "feature_set", "feature_gate", "capability_set", "capability", "exclude"])]
+    #[arg(long, conflicts_with_all = ["profile", "feature_set", "feature_gate", "capability_set", "capability", "without_capability", "exclude"])]
     pub(crate) all_combinations: bool,
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]

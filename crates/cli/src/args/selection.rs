@@ -28,6 +28,9 @@ pub(crate) struct SelectionArgs {
     /// An additional enabled capability (repeatable).
     #[arg(long, value_parser = PossibleValuesParser::new(KNOWN))]
     capability: Vec<String>,
+    /// A capability that is switched off after all (repeatable), as `lint --all-combinations` reports them.
+    #[arg(long, value_name = "CAPABILITY", value_parser = PossibleValuesParser::new(KNOWN), hide_possible_values = true)]
+    without_capability: Vec<String>,
     /// Leave out objects that are annotated with this exclude identifier.
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     exclude: String,
@@ -69,7 +72,8 @@ impl SelectionArgs {
         let gates: BTreeSet<String> = self.feature_gate.iter().cloned().collect();
         let baseline = self.capability_set.as_deref().and_then(BaselineSet::parse);
         let additional = self.capability.iter().map(String::as_str);
-        let capabilities = Capabilities::effective(baseline, additional, [], &gates);
+        let mut capabilities = Capabilities::effective(baseline, additional, [], &gates);
+        capabilities.enabled.retain(|name| !self.without_capability.contains(name));
         Selection {
             exclude: Some(self.exclude.clone()),
             feature_set: Some(self.feature_set.clone()),
@@ -92,6 +96,9 @@ impl SelectionArgs {
             (None, _) => parts.push("all capabilities".to_owned()),
             (Some(set), true) => parts.push(format!("capabilities {set}")),
             (Some(set), false) => parts.push(format!("capabilities {set} + {}", self.capability.join(","))),
+        }
+        if !self.without_capability.is_empty() {
+            parts.push(format!("without capability {}", self.without_capability.join(",")));
         }
         if !self.exclude.is_empty() {
             parts.push(format!("without {}", self.exclude));

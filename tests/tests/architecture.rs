@@ -44,6 +44,11 @@ const HOUSE: &[Room] = &[
         must_not_reach: PURE,
     },
     Room {
+        name: "lockstep-status",
+        imports: &["lockstep-api", "lockstep-payload", "lockstep-graph"],
+        must_not_reach: PURE,
+    },
+    Room {
         name: "lockstep",
         imports: &["lockstep-api", "lockstep-graph", "lockstep-payload", "lockstep-schema", "lockstep-view"],
         must_not_reach: &[TESTING],

@@ -132,13 +132,16 @@ mod tests {
     const TAG: &str = "example.com/release:2";
     const DIGEST: &str = "example.com/release@sha256:2";
 
+    /// The folder and what the verification said, or the text of the failure.
+    type Retrieved = Result<(String, Option<Verified>), String>;
+
     /// A retrieval as its caller does it: what happened, and which steps were asked.
     fn retrieve(
         image: &str,
         force: bool,
         verification: Result<(), &str>,
         download: Result<&str, &str>,
-    ) -> (Result<(String, Option<Verified>), String>, Vec<String>) {
+    ) -> (Retrieved, Vec<String>) {
         let desired = Desired { image: image.to_owned(), force };
         let mut asked = Vec::new();
         let mut run = || -> Result<(String, Option<Verified>), RetrievalError> {

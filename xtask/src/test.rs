@@ -70,10 +70,10 @@ pub fn run(only: &[&str], out: &mut dyn Write) -> Result<bool, Error> {
         let began = Instant::now();
         let (verdict, suites) = match &step.action {
             Action::Kube => binaries.finish(out)?,
-            Action::Schema if binaries.failed => {
-                (Verdict::LeftOut("the step `kube` failed".into()), Vec::new())
-            }
-            Action::Schema => own(crate::schema::check(), out)?,
+            Action::Schema => match plan::schema_obstacle(binaries.failed) {
+                Some(why) => (Verdict::LeftOut(why), Vec::new()),
+                None => own(crate::schema::check(), out)?,
+            },
             Action::Cargo(cargo) => {
                 if let Some(why) = cargo.obstacle(binaries.failed) {
                     (Verdict::LeftOut(why), Vec::new())

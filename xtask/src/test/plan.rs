@@ -92,10 +92,23 @@ pub(super) fn only(steps: Vec<Step>, names: &[&str]) -> Result<Vec<Step>, Error>
     Ok(steps.into_iter().filter(is_wanted).collect())
 }
 
+/// Why the generated data cannot be compared here.
+pub(super) fn schema_obstacle(kube_failed: bool) -> Option<String> {
+    if kube_failed {
+        return Some("the step `kube` failed".into());
+    }
+    let why = "Go is not installed, and its sources say which versions were removed";
+    (!runs("go", "version")).then(|| why.into())
+}
+
 /// Whether a `cargo` extension can be run.
 fn is_installed(tool: &str) -> bool {
-    let mut command = Command::new(format!("cargo-{tool}"));
-    let status = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    runs(&format!("cargo-{tool}"), "--version")
+}
+
+fn runs(program: &str, argument: &str) -> bool {
+    let mut command = Command::new(program);
+    let status = command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
@@ -201,6 +214,7 @@ mod tests {
         assert_eq!(cargo(false, None).obstacle(true), None);
         let text = cargo(false, Some("no-such-tool")).obstacle(false);
         assert_eq!(text.as_deref(), Some("cargo-no-such-tool is not installed"));
+        assert_eq!(schema_obstacle(true).as_deref(), Some("the step `kube` failed"));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Real releases, where they are at hand.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::cli::root;
 
 /// Folder of the corpus: `LOCKSTEP_CORPUS`, or `shared/payloads` beside the checkout.
 ///
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// # Panics
 /// When `LOCKSTEP_CORPUS` is set but is no corpus: a misspelt folder must not leave suites out.
 pub fn corpus(suite: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/payloads");
+    let beside = root().join("../shared/payloads");
     let folder = std::env::var_os("LOCKSTEP_CORPUS").map_or(beside, PathBuf::from);
     if folder.join("4.20.0/release-manifests").is_dir() {
         return Some(folder);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use lockstep_graph::lint::{LintReport, RULES, Scope, Severity, default_selection, lint};
 use lockstep_payload::{DiskFiles, LoadOptions, Release};
+use lockstep_tests::cli::root;
 use lockstep_tests::corpus::corpus;
 
 /// Findings per rule: in the default cluster, and in all combinations. A rule that is not listed has none.
@@ -56,10 +57,6 @@ const V4_21_0: Expected = &[
 /// Errors, warnings and infos in the default cluster, and in all combinations.
 const SEVERITIES: [(&str, [usize; 3], [usize; 3]); 2] =
     [("4.20.0", [21, 47, 119], [22, 170, 156]), ("4.21.0", [22, 43, 120], [22, 174, 158])];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// Folder of the real releases, where there are any.
 fn real_releases() -> Option<PathBuf> {

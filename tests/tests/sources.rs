@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use lockstep_tests::cli::root;
+
 /// Crates that are values to values: no files, no clock, no processes, no environment, no printing.
 const PURE: [&str; 6] = ["api", "schema", "view", "payload", "graph", "status"];
 /// The one file of a pure crate that reads from disk.
@@ -35,10 +37,6 @@ const OUTSIDE: [&str; 16] = [
 ];
 /// The most lines that a source file may have.
 const MAX_LINES: usize = 600;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 fn read(file: &str) -> String {
     let bytes = fs::read(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));

@@ -1,0 +1,1 @@
+//! Built-in kinds: read, filled with defaults, checked and prepared as the real server does.

@@ -1,0 +1,105 @@
+//! The time of the lab: as it is, faster, or virtual.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// The moment at which every virtual clock starts.
+const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
+
+/// Where the lab takes its time from.
+///
+/// It stands on tokio's clock alone: on a runtime whose time is paused a virtual clock moves only when nothing else
+/// can run, and hours pass in milliseconds.
+#[derive(Debug)]
+pub struct Clock {
+    epoch: Timestamp,
+    start: Instant,
+    speed: f64,
+    /// By how many milliseconds the clock was set forward or back since.
+    jump: AtomicI64,
+}
+
+// === impl Clock ===
+
+impl Clock {
+    /// A clock that shows this time now and runs `speed` times as fast as tokio's.
+    pub fn starting_at(now: Timestamp, speed: f64) -> Self {
+        Self { epoch: now, start: Instant::now(), speed, jump: AtomicI64::new(0) }
+    }
+
+    /// The time of the machine, `speed` times as fast from now on.
+    pub fn real(speed: f64) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "this is where the time of the machine comes in")]
+        Self::starting_at(Timestamp::now(), speed)
+    }
+
+    /// A clock that starts at the same moment in every process; for a runtime with paused time.
+    pub fn simulated() -> Self {
+        let epoch = VIRTUAL_EPOCH.parse().expect("invariant: the constant is a valid time");
+        Self::starting_at(epoch, 1.0)
+    }
+
+    /// The time in the lab.
+    pub fn now(&self) -> Timestamp {
+        let passed = self.start.elapsed().mul_f64(self.speed);
+        let jump = SignedDuration::from_millis(self.jump.load(Ordering::Relaxed));
+        self.epoch
+            .checked_add(passed)
+            .and_then(|now| now.checked_add(jump))
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// The time in the lab as objects carry it: RFC 3339, whole seconds.
+    pub fn stamp(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The time in the lab with microseconds, as Leases and Events carry it.
+    pub fn micro_stamp(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    }
+
+    /// Waits until this much time has passed in the lab; a jump of the clock does not shorten it.
+    pub async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration.div_f64(self.speed)).await;
+    }
+
+    /// Sets the clock forward, or back.
+    pub fn jump(&self, by: SignedDuration) {
+        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.jump.fetch_add(millis, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn virtual_time_passes_without_waiting() {
+        let clock = Clock::simulated();
+        assert_eq!(clock.stamp(), "2026-01-01T00:00:00Z");
+        clock.sleep(Duration::from_mins(40)).await;
+        assert_eq!(clock.stamp(), "2026-01-01T00:40:00Z");
+        assert_eq!(clock.micro_stamp(), "2026-01-01T00:40:00.000000Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_accelerated_clock_counts_more_seconds_than_it_waits() {
+        let clock = Clock::starting_at(VIRTUAL_EPOCH.parse().unwrap(), 60.0);
+        let start = Instant::now();
+        clock.sleep(Duration::from_mins(2)).await;
+        assert_eq!(clock.stamp(), "2026-01-01T00:02:00Z");
+        assert_eq!(start.elapsed(), Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_jump_moves_what_the_clock_shows() {
+        let clock = Clock::simulated();
+        clock.jump(SignedDuration::from_mins(-5));
+        assert_eq!(clock.stamp(), "2025-12-31T23:55:00Z");
+    }
+}

@@ -1,0 +1,1 @@
+//! Custom resources: definitions, schemas, pruning, defaults, validation.

@@ -1,0 +1,1 @@
+//! Faults on purpose: latency, refusals, lost answers, broken watches, outages.

@@ -1,0 +1,1 @@
+//! The lab on a socket: TLS, credentials, kubeconfig.

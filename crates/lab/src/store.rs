@@ -1,0 +1,1 @@
+//! Objects in order, their versions and the recent events.

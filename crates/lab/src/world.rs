@@ -1,0 +1,1 @@
+//! The scripted world: nodes, workloads, operators and people.

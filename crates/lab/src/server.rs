@@ -1,1 +1,3 @@
 //! The API server: requests in, answers out.
+
+pub(crate) mod resource;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// The moment at which every virtual clock starts.
-const VIRTUAL_EPOCH: &str = "2026-01-01T00:00:00Z";
+/// The moment at which every virtual clock starts: 2026-01-01T00:00:00Z.
+const VIRTUAL_EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// Where the lab takes its time from.
 ///
@@ -38,18 +38,14 @@ impl Clock {
 
     /// A clock that starts at the same moment in every process; for a runtime with paused time.
     pub fn simulated() -> Self {
-        let epoch = VIRTUAL_EPOCH.parse().expect("invariant: the constant is a valid time");
-        Self::starting_at(epoch, 1.0)
+        Self::starting_at(VIRTUAL_EPOCH, 1.0)
     }
 
     /// The time in the lab.
     pub fn now(&self) -> Timestamp {
         let passed = self.start.elapsed().mul_f64(self.speed);
         let jump = SignedDuration::from_millis(self.jump.load(Ordering::Relaxed));
-        self.epoch
-            .checked_add(passed)
-            .and_then(|now| now.checked_add(jump))
-            .unwrap_or(Timestamp::MAX)
+        self.epoch.checked_add(passed).and_then(|now| now.checked_add(jump)).unwrap_or(Timestamp::MAX)
     }
 
     /// The time in the lab as objects carry it: RFC 3339, whole seconds.
@@ -89,7 +85,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_accelerated_clock_counts_more_seconds_than_it_waits() {
-        let clock = Clock::starting_at(VIRTUAL_EPOCH.parse().unwrap(), 60.0);
+        let clock = Clock::starting_at(VIRTUAL_EPOCH, 60.0);
         let start = Instant::now();
         clock.sleep(Duration::from_mins(2)).await;
         assert_eq!(clock.stamp(), "2026-01-01T00:02:00Z");

@@ -8,7 +8,7 @@ mod fields;
 mod rng;
 mod serve;
 mod server;
-mod status;
+pub mod status;
 mod store;
 mod world;
 

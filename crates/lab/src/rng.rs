@@ -16,6 +16,7 @@ impl Rng {
     }
 
     /// A generator of its own for one purpose: what others draw does not change what this one gives.
+    #[must_use]
     pub fn fork(&self, purpose: &str) -> Self {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.0;
         for byte in purpose.bytes() {
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn a_fork_depends_on_its_purpose_and_not_on_what_others_drew() {
         let root = Rng::new(1);
-        let mut noisy = root.clone();
+        let noisy = root.clone();
         noisy.fork("x").next_u64();
         assert_eq!(root.fork("a").uid(), noisy.fork("a").uid());
         assert_ne!(root.fork("a").uid(), root.fork("b").uid());

@@ -110,7 +110,8 @@ impl Status {
 
     /// 409: the object has another resource version than the client has seen.
     pub fn modified(resource: GroupName<'_>, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
@@ -258,10 +259,7 @@ impl FieldError {
         let shows_value = !matches!(self.kind, Required | Forbidden | TooLong | TooShort | Internal);
         if let (true, Some(value)) = (shows_value, &self.value) {
             text.push_str(": ");
-            match value {
-                Value::String(value) => text.push_str(&format!("{value:?}")),
-                value => text.push_str(&value.to_string()),
-            }
+            text.push_str(&value.to_string());
         }
         if !self.detail.is_empty() {
             text.push_str(": ");

@@ -4,6 +4,7 @@ use lockstep_schema::{Kind, Schema};
 
 /// The names, scope and verbs of one served resource version.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "short names are what they are called everywhere")]
 pub(crate) struct Names {
     /// The API group; empty for the core.
     pub group: String,

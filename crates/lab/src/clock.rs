@@ -58,9 +58,14 @@ impl Clock {
         self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
     }
 
+    /// How long a time of the lab takes on tokio's clock.
+    pub fn scaled(&self, duration: Duration) -> Duration {
+        duration.div_f64(self.speed)
+    }
+
     /// Waits until this much time has passed in the lab; a jump of the clock does not shorten it.
     pub async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration.div_f64(self.speed)).await;
+        tokio::time::sleep(self.scaled(duration)).await;
     }
 
     /// Sets the clock forward, or back.

@@ -1,108 +1,393 @@
-//! What is served: one entry per resource and version, built-in or defined by a CRD.
+//! What is special about the objects of one resource: how they are read, filled in, checked and kept.
+//!
+//! The verbs know no kinds. Everything that depends on the kind goes through [`Resource`], which asks `builtin` for a kind
+//! of Kubernetes itself and `crd` for a kind that a CRD defines.
+
+mod names;
+mod reading;
+
+use std::sync::Arc;
 
 use lockstep_schema::{Kind, Schema};
+use serde_json::{Value, json};
 
-/// The names, scope and verbs of one served resource version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_field_names, reason = "short names are what they are called everywhere")]
-pub(crate) struct Names {
-    /// The API group; empty for the core.
-    pub group: String,
-    /// The version within the group.
-    pub version: String,
-    /// The kind of its objects.
-    pub kind: String,
-    /// The kind of its lists, such as `PodList`.
-    pub list_kind: String,
-    /// The name in addresses, such as `pods`.
-    pub plural: String,
-    /// The name for one object; may be empty.
-    pub singular: String,
-    /// Abbreviations.
-    pub short_names: Vec<String>,
-    /// Groups of resources it belongs to, such as `all`.
-    pub categories: Vec<String>,
-    /// Whether its objects live in a namespace.
-    pub namespaced: bool,
-    /// What can be done with it.
-    pub verbs: Vec<String>,
-    /// Parts with an address of their own.
-    pub subresources: Vec<SubresourceNames>,
+pub(crate) use names::{Names, SubresourceNames};
+
+use super::core::{Call, Core};
+use crate::builtin::strategy::deletion::{self, DefaultPropagation};
+use crate::builtin::strategy::{self, Context, admission, rules, selectable};
+use crate::builtin::validate;
+use crate::crd::custom;
+use crate::crd::definition::{Definition, Version};
+use crate::fields::{self, FieldSet, TypeRef, Types};
+use crate::meta;
+use crate::status::{FieldError, GroupName, Status};
+use crate::store::{Key, TableName};
+
+/// One served version of a resource.
+pub(crate) struct Resource {
+    /// Its names.
+    pub names: Names,
+    /// Where its objects are.
+    pub table: TableName,
+    sort: Sort,
 }
 
-/// A subresource such as `status`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SubresourceNames {
-    /// The last part of its address.
-    pub name: String,
-    /// The group of its kind.
-    pub group: String,
-    /// The version of its kind.
-    pub version: String,
-    /// Its kind: that of the object, or another such as `Scale`.
-    pub kind: String,
-    /// What can be done with it.
-    pub verbs: Vec<String>,
+/// Where a resource comes from.
+enum Sort {
+    Builtin(&'static Kind),
+    Custom(Custom),
 }
 
-// === impl Names ===
+/// A version of a resource that a CRD defines.
+struct Custom {
+    definition: Arc<Definition>,
+    version: Arc<Version>,
+    types: Types,
+    is_terminating: bool,
+}
 
-impl Names {
-    /// The group and version as objects carry them: `v1`, `apps/v1`.
-    pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
+/// Who writes, and which part of the object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manager<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The part; empty for the object itself.
+    pub subresource: &'a str,
+}
 
+/// Kinds whose deletion answers with the object instead of a `Status`.
+const RETURNS_DELETED: [(&str, &str); 20] = [
+    ("", "namespaces"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "pods"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("", "serviceaccounts"),
+    ("", "services"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+    ("test.k8s.io", "carps"),
+];
+
+/// Namespaces that cannot be deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+// === impl Resource ===
+
+impl Resource {
     /// All built-in kinds.
-    pub(crate) fn builtin() -> Vec<Self> {
-        Schema::builtin().kinds().map(Self::of_kind).collect()
+    pub(crate) fn builtin() -> impl Iterator<Item = Self> {
+        Schema::builtin().kinds().map(|kind| Self {
+            names: Names::of_kind(kind),
+            table: TableName::new(kind.group, kind.plural),
+            sort: Sort::Builtin(kind),
+        })
     }
 
-    fn of_kind(kind: &Kind) -> Self {
-        let subresources = kind.subresources.iter().map(|(name, sub)| {
-            let (api_version, sub_kind) = match &sub.kind {
-                Some(other) => (other.api_version, other.kind),
-                None => (kind.api_version, kind.kind),
-            };
-            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-            SubresourceNames {
-                name: (*name).into(),
-                group: group.into(),
-                version: version.into(),
-                kind: sub_kind.into(),
-                verbs: owned(&sub.verbs),
-            }
-        });
-        Self {
-            group: kind.group.into(),
-            version: kind.version.into(),
-            kind: kind.kind.into(),
-            list_kind: format!("{}List", kind.kind),
-            plural: kind.plural.into(),
-            singular: kind.singular.into(),
-            short_names: owned(&kind.short_names),
-            categories: owned(&kind.categories),
-            namespaced: kind.namespaced,
-            verbs: owned(&kind.verbs),
-            subresources: subresources.collect(),
+    /// The served versions of a CRD.
+    pub(crate) fn custom(crd: &Value, definition: &Arc<Definition>) -> Vec<Self> {
+        let is_terminating = crd["metadata"].get("deletionTimestamp").is_some();
+        let served = definition.versions.iter().filter(|version| version.served);
+        served
+            .map(|version| {
+                let schema = crd["spec"]["versions"].as_array().into_iter().flatten();
+                let schema = schema.clone().find(|it| it["name"] == version.name.as_str());
+                let schema = schema.map_or(&Value::Null, |it| &it["schema"]["openAPIV3Schema"]);
+                Self {
+                    names: Names::of_version(definition, version),
+                    table: TableName::new(&definition.group, &definition.names.plural),
+                    sort: Sort::Custom(Custom {
+                        definition: Arc::clone(definition),
+                        version: Arc::clone(version),
+                        types: fields::custom_types(schema),
+                        is_terminating,
+                    }),
+                }
+            })
+            .collect()
+    }
+
+    /// The resource as messages name it.
+    pub(crate) fn group_name(&self) -> GroupName<'_> {
+        GroupName { group: &self.names.group, name: &self.names.plural }
+    }
+
+    /// The kind as messages name it.
+    pub(crate) fn group_kind(&self) -> GroupName<'_> {
+        GroupName { group: &self.names.group, name: &self.names.kind }
+    }
+
+    /// The built-in kind, unless a CRD defines it.
+    pub(crate) fn kind(&self) -> Option<&'static Kind> {
+        match &self.sort {
+            Sort::Builtin(kind) => Some(kind),
+            Sort::Custom(_) => None,
         }
     }
-}
 
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scale_of_a_deployment_has_its_own_kind() {
-        let all = Names::builtin();
-        let deployment = all.iter().find(|names| names.kind == "Deployment").unwrap();
-        let scale = deployment.subresources.iter().find(|sub| sub.name == "scale").unwrap();
-        assert_eq!((scale.group.as_str(), scale.kind.as_str()), ("autoscaling", "Scale"));
-        assert_eq!(deployment.api_version(), "apps/v1");
+    /// The version of a CRD that defines it.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        match &self.sort {
+            Sort::Builtin(_) => None,
+            Sort::Custom(custom) => Some(&custom.version),
+        }
     }
+
+    /// How its values merge.
+    fn ty(&self) -> TypeRef<'_> {
+        match &self.sort {
+            Sort::Builtin(kind) => fields::builtin_type(kind),
+            Sort::Custom(custom) => custom.types.root(),
+        }
+    }
+
+    /// The fields that a write through a part of the object does not touch.
+    fn reset_fields(&self, subresource: &str) -> FieldSet {
+        match &self.sort {
+            Sort::Builtin(kind) => FieldSet::of_names(rules::reset_fields(kind, subresource)),
+            Sort::Custom(custom) => FieldSet::of_names(custom::reset_fields(&custom.version, subresource)),
+        }
+    }
+
+    /// Writes into a changed object who owns which of its fields.
+    pub(crate) fn track(&self, old: Option<&Value>, new: &mut Value, manager: Manager<'_>, now: &str) {
+        let api_version = self.names.api_version();
+        let by = fields::Manager {
+            name: manager.name,
+            api_version: &api_version,
+            subresource: manager.subresource,
+        };
+        fields::update(self.ty(), old, new, &by, now, &self.reset_fields(manager.subresource));
+    }
+
+    /// What an applied configuration makes of an object.
+    pub(crate) fn apply(
+        &self,
+        live: Option<&Value>,
+        patch: &Value,
+        manager: Manager<'_>,
+        force: bool,
+        now: &str,
+    ) -> Result<Value, Status> {
+        let api_version = self.names.api_version();
+        let by = fields::Manager {
+            name: manager.name,
+            api_version: &api_version,
+            subresource: manager.subresource,
+        };
+        let reset = self.reset_fields(manager.subresource);
+        fields::apply(self.ty(), live, patch, &by, force, now, &reset).map_err(Into::into)
+    }
+
+    /// An object with nothing in it, as bookmarks carry it.
+    pub(crate) fn empty_object(&self) -> Value {
+        let bare = json!({"kind": self.names.kind, "apiVersion": self.names.api_version(), "metadata": {}});
+        match &self.sort {
+            Sort::Builtin(kind) => {
+                crate::builtin::decode::decode(kind, bare.clone()).map_or(bare, |decoded| decoded.object)
+            }
+            Sort::Custom(_) => bare,
+        }
+    }
+
+    /// Refuses a field that objects cannot be selected by.
+    pub(crate) fn check_selectable(&self, label: &str) -> Result<(), String> {
+        match &self.sort {
+            Sort::Builtin(kind) => selectable::field_value(kind, label, &Value::Null).map(drop),
+            Sort::Custom(custom) => custom::field_value(&custom.version, label, &Value::Null).map(drop),
+        }
+    }
+
+    /// The value of a field that objects can be selected by.
+    pub(crate) fn field_value(&self, label: &str, object: &Value) -> String {
+        let value = match &self.sort {
+            Sort::Builtin(kind) => selectable::field_value(kind, label, object),
+            Sort::Custom(custom) => custom::field_value(&custom.version, label, object),
+        };
+        value.unwrap_or_default()
+    }
+
+    /// Whether replacing an object that is not there creates it.
+    pub(crate) fn creates_on_update(&self) -> bool {
+        self.kind().is_some_and(rules::creates_on_update)
+    }
+
+    /// Whether replacing an object needs to say which version of it.
+    pub(crate) fn needs_version(&self, _subresource: &str) -> bool {
+        match &self.sort {
+            Sort::Builtin(kind) => rules::needs_resource_version_for_update(kind),
+            Sort::Custom(_) => true,
+        }
+    }
+
+    /// Whether the answer to a deletion is the object.
+    pub(crate) fn returns_deleted(&self) -> bool {
+        RETURNS_DELETED.contains(&(&self.names.group, &self.names.plural))
+    }
+
+    /// How many seconds of grace an object gets; `None` when its kind knows no grace.
+    pub(crate) fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        self.kind().and_then(|kind| deletion::graceful_deletion(kind, object, asked))
+    }
+
+    /// What happens to dependents when nobody says.
+    pub(crate) fn default_propagation(&self) -> DefaultPropagation {
+        self.kind().map_or(DefaultPropagation::Background, deletion::default_propagation)
+    }
+
+    /// Whether something besides its finalizers keeps a deleted object: a namespace has finalizers of its own.
+    pub(crate) fn is_held(&self, object: &Value) -> bool {
+        self.is_namespace() && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+    }
+
+    /// Writes into an object that its deletion has begun.
+    pub(crate) fn mark_deleted(&self, object: &mut Value) {
+        if self.is_namespace() {
+            object["status"]["phase"] = "Terminating".into();
+        }
+    }
+
+    /// Refuses the deletion of what every cluster needs.
+    pub(crate) fn check_delete(&self, key: &Key) -> Result<(), Status> {
+        if self.is_namespace() && IMMORTAL.contains(&key.name()) {
+            return Err(Status::forbidden(self.group_name(), key.name(), "this namespace may not be deleted"));
+        }
+        Ok(())
+    }
+
+    fn is_namespace(&self) -> bool {
+        self.names.group.is_empty() && self.names.plural == "namespaces"
+    }
+
+    /// Fills in what admission adds to a new object.
+    pub(crate) fn admit_create(&self, core: &Core, object: &mut Value) -> Result<(), Status> {
+        match &self.sort {
+            Sort::Builtin(kind) => {
+                let list = |group: &str, plural: &str| list_all(core, group, plural);
+                admission::admit_create(kind, object, &list).map_err(|why| self.forbidden(object, &why))
+            }
+            Sort::Custom(custom) if custom.is_terminating => {
+                let why = "create not allowed while custom resource definition is terminating";
+                Err(self.forbidden(object, why))
+            }
+            Sort::Custom(_) => Ok(()),
+        }
+    }
+
+    /// Fills in what admission adds to a changed object.
+    pub(crate) fn admit_update(&self, core: &Core, new: &mut Value, old: &Value) -> Result<(), Status> {
+        let Sort::Builtin(kind) = &self.sort else { return Ok(()) };
+        let list = |group: &str, plural: &str| list_all(core, group, plural);
+        admission::admit_update(kind, new, old, &list).map_err(|why| self.forbidden(new, &why))
+    }
+
+    fn forbidden(&self, object: &Value, why: &str) -> Status {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Status::forbidden(self.group_name(), name, why)
+    }
+
+    /// Makes a new object ready to be checked.
+    pub(crate) fn prepare_create(
+        &self,
+        core: &mut Core,
+        call: &Call<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        match &self.sort {
+            Sort::Builtin(kind) => {
+                let mut context =
+                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                strategy::prepare_create(kind, object, &mut context)
+                    .map_err(|errors| self.invalid(object, &errors))
+            }
+            Sort::Custom(custom) => {
+                custom::prepare_create(&custom.version, object);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a changed object ready to be checked.
+    pub(crate) fn prepare_update(
+        &self,
+        core: &mut Core,
+        call: &Call<'_>,
+        subresource: &str,
+        new: &mut Value,
+        old: &Value,
+    ) -> Result<(), Status> {
+        match &self.sort {
+            Sort::Builtin(kind) => {
+                let mut context =
+                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                strategy::prepare_update(kind, subresource, new, old, &mut context)
+                    .map_err(|errors| self.invalid(new, &errors))
+            }
+            Sort::Custom(custom) => {
+                custom::prepare_update(&custom.version, subresource, new, old);
+                strategy::keep_system_fields(new, old);
+                Ok(())
+            }
+        }
+    }
+
+    fn invalid(&self, object: &Value, errors: &[FieldError]) -> Status {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Status::invalid(self.group_kind(), name, errors)
+    }
+
+    /// What is wrong with a new object.
+    pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
+        match &self.sort {
+            Sort::Builtin(kind) => validate::validate_create(kind, object),
+            Sort::Custom(custom) => {
+                let mut errors =
+                    meta::validate_meta_create(object, self.names.namespaced, meta::NameRule::Subdomain);
+                errors.extend(custom.version.schema.validate(object, None));
+                errors
+            }
+        }
+    }
+
+    /// What is wrong with a changed object.
+    pub(crate) fn validate_update(&self, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+        match &self.sort {
+            Sort::Builtin(kind) => validate::validate_update(kind, subresource, new, old),
+            Sort::Custom(custom) => {
+                let mut errors = meta::validate_meta_update(new, old, self.names.namespaced);
+                errors.extend(custom.version.schema.validate(new, Some(old)));
+                errors
+            }
+        }
+    }
+
+    /// Turns an object of this version into one of the version that is stored.
+    pub(crate) fn to_storage(&self, object: &mut Value) {
+        if let Sort::Custom(custom) = &self.sort
+            && let Some(storage) = custom.definition.storage()
+        {
+            object["apiVersion"] = storage.api_version.as_str().into();
+        }
+    }
+
+    /// Turns a stored object into one of this version.
+    pub(crate) fn from_storage(&self, object: &mut Value) {
+        object["apiVersion"] = self.names.api_version().into();
+    }
+}
+
+fn list_all(core: &Core, group: &str, plural: &str) -> Vec<Value> {
+    let objects = core.store.objects(&TableName::new(group, plural), "");
+    objects.into_iter().map(|(_, object)| Value::clone(&object)).collect()
 }

@@ -1,0 +1,261 @@
+//! Answers: which form a client asked for, and the bytes of it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::resource::Names;
+use crate::status::Status;
+
+/// The form of objects that a client asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Whole objects.
+    Whole,
+    /// `PartialObjectMetadata`: nothing but the metadata.
+    Metadata,
+}
+
+/// The encoding that a client asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// What a client asked for in its `Accept` header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Which part of the objects.
+    pub form: Form,
+    /// How they are written.
+    pub encoding: Encoding,
+}
+
+/// A complete answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The HTTP status code.
+    pub code: u16,
+    /// What is said.
+    pub body: Content,
+    /// Sentences for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+/// What an answer says.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A document.
+    Document(Value),
+    /// One stored object.
+    Object(Arc<Value>),
+    /// A list.
+    List {
+        /// The metadata of the list.
+        metadata: Value,
+        /// The objects.
+        items: Vec<Arc<Value>>,
+    },
+    /// Plain text.
+    Text(&'static str),
+    /// A stream of events.
+    Stream(Body),
+}
+
+const SUPPORTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const SUPPORTED_CUSTOM: &str = "application/json, application/yaml";
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// Reads an `Accept` header; the first form that can be served wins.
+    ///
+    /// Tables and protobuf are not served: a client that also accepts JSON, as all known ones do, gets that.
+    pub(crate) fn parse(accept: &str, is_custom: bool) -> Result<Self, Status> {
+        if accept.trim().is_empty() {
+            return Ok(Self { form: Form::Whole, encoding: Encoding::Json });
+        }
+        for range in accept.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let encoding = match parts.next().unwrap_or_default() {
+                "application/json" | "application/*" | "*/*" => Encoding::Json,
+                "application/yaml" => Encoding::Yaml,
+                _ => continue,
+            };
+            let form = match parts.find_map(|part| part.strip_prefix("as=")) {
+                None => Form::Whole,
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Form::Metadata,
+                Some(_) => continue,
+            };
+            return Ok(Self { form, encoding });
+        }
+        let supported = if is_custom { SUPPORTED_CUSTOM } else { SUPPORTED };
+        Err(Status::new(
+            406,
+            "NotAcceptable",
+            format!("only the following media types are accepted: {supported}"),
+        ))
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// An answer with one object.
+    pub(crate) fn object(code: u16, object: Arc<Value>) -> Self {
+        Self { code, body: Content::Object(object), warnings: Vec::new() }
+    }
+
+    /// An answer with a document that is no stored object.
+    pub(crate) fn document(code: u16, document: Value) -> Self {
+        Self { code, body: Content::Document(document), warnings: Vec::new() }
+    }
+
+    /// What the real server says where nothing is served.
+    pub(crate) fn page_not_found() -> Self {
+        Self { code: 404, body: Content::Text("404 page not found\n"), warnings: Vec::new() }
+    }
+
+    /// The answer as an HTTP response.
+    pub(crate) fn into_response(self, wanted: Wanted, names: Option<&Names>) -> Response<Body> {
+        let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let (content_type, body) = match self.body {
+            Content::Text(text) => ("text/plain; charset=utf-8", Body::from(text)),
+            Content::Stream(body) => (content_type(wanted.encoding), body),
+            Content::Document(document) => written(wanted.encoding, &document),
+            Content::Object(object) => match (wanted.form, names) {
+                (Form::Metadata, _) => written(wanted.encoding, &partial(&object)),
+                (Form::Whole, Some(names)) => written(wanted.encoding, &present(&object, names)),
+                (Form::Whole, None) => written(wanted.encoding, &*object),
+            },
+            Content::List { metadata, items } => {
+                let list = list_document(wanted.form, names, metadata, &items);
+                written(wanted.encoding, &list)
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        for warning in &self.warnings {
+            let text = format!("299 - {}", quoted(warning));
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                headers.append(header::WARNING, value);
+            }
+        }
+        response
+    }
+}
+
+impl From<Status> for Answer {
+    fn from(status: Status) -> Self {
+        Self::document(status.code, status.to_value())
+    }
+}
+
+/// A list as a client gets it.
+fn list_document(form: Form, names: Option<&Names>, metadata: Value, items: &[Arc<Value>]) -> Value {
+    let mut list = json!({"metadata": metadata});
+    let items: Vec<Value> = match (form, names) {
+        (Form::Metadata, _) => {
+            list["kind"] = "PartialObjectMetadataList".into();
+            list["apiVersion"] = "meta.k8s.io/v1".into();
+            items.iter().map(|item| partial(item)).collect()
+        }
+        (Form::Whole, Some(names)) => {
+            list["kind"] = names.list_kind.as_str().into();
+            list["apiVersion"] = names.api_version().into();
+            items.iter().map(|item| list_item(item, names)).collect()
+        }
+        (Form::Whole, None) => items.iter().map(|item| Value::clone(item)).collect(),
+    };
+    list["items"] = items.into();
+    list
+}
+
+/// An object inside a list: those of built-in kinds do not repeat kind and version there.
+fn list_item(object: &Arc<Value>, names: &Names) -> Value {
+    let mut item = Value::clone(object);
+    if let Some(fields) = item.as_object_mut() {
+        if names.is_custom {
+            fields.insert("apiVersion".into(), names.api_version().into());
+        } else {
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+    }
+    item
+}
+
+/// An object in the version that was asked for; versions differ in their name alone.
+pub(crate) fn present(object: &Arc<Value>, names: &Names) -> Arc<Value> {
+    let api_version = names.api_version();
+    if object["apiVersion"] == api_version.as_str() || object["kind"] != names.kind.as_str() {
+        return Arc::clone(object);
+    }
+    let mut object = Value::clone(object);
+    object["apiVersion"] = api_version.into();
+    Arc::new(object)
+}
+
+/// An object without everything but its metadata.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+fn content_type(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Json => "application/json",
+        Encoding::Yaml => "application/yaml",
+    }
+}
+
+fn written<T: Serialize>(encoding: Encoding, document: &T) -> (&'static str, Body) {
+    let bytes = match encoding {
+        Encoding::Json => {
+            let mut bytes = serde_json::to_vec(document).unwrap_or_default();
+            bytes.push(b'\n');
+            bytes
+        }
+        Encoding::Yaml => {
+            let value = serde_json::to_value(document).unwrap_or_default();
+            lockstep_payload::yaml::write(&value).into_bytes()
+        }
+    };
+    (content_type(encoding), Body::from(Bytes::from(bytes)))
+}
+
+/// Text in quotes for a header.
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped.replace(['\n', '\r'], " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(accept: &str) -> Option<(Form, Encoding)> {
+        Wanted::parse(accept, false).ok().map(|wanted| (wanted.form, wanted.encoding))
+    }
+
+    #[test]
+    fn the_first_form_that_is_served_wins() {
+        assert_eq!(wanted(""), Some((Form::Whole, Encoding::Json)));
+        assert_eq!(wanted("application/yaml"), Some((Form::Whole, Encoding::Yaml)));
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        assert_eq!(wanted(table), Some((Form::Whole, Encoding::Json)));
+        let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        assert_eq!(wanted(metadata), Some((Form::Metadata, Encoding::Json)));
+        assert_eq!(wanted("application/vnd.kubernetes.protobuf"), None);
+        assert_eq!(wanted("text/html"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! The controllers that a cluster always has: garbage collection, the end of namespaces, and CRDs coming into force.
+//!
+//! They run beside the requests, a moment after the write that concerns them, so that clients see the same order of events
+//! as on a real cluster: a CRD is stored first and established a little later.
+
+mod definitions;
+mod garbage;
+mod namespaces;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::core::{Core, definitions_table, namespaces_table};
+use crate::store::{Key, Store};
+
+/// What has to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    keys: BTreeSet<Key>,
+}
+
+// === impl Work ===
+
+impl Work {
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Notes what follows from a write.
+    pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
+        let metadata = &object["metadata"];
+        let is_deleted = metadata.get("deletionTimestamp").is_some();
+        let concerns = key.table == definitions_table()
+            || is_deleted
+            || metadata["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty());
+        if concerns {
+            self.keys.insert(key.clone());
+        }
+    }
+
+    /// Notes what follows from a removal.
+    pub(crate) fn after_remove(&mut self, store: &Store, key: &Key, last: &Value) {
+        let metadata = &last["metadata"];
+        if let Some(uid) = metadata["uid"].as_str() {
+            self.keys.extend(store.dependents(uid).cloned());
+        }
+        for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
+            // Its owner may have waited for it.
+            if let Some(owner) = owner["uid"].as_str().and_then(|uid| store.with_uid(uid)) {
+                self.keys.insert(owner.clone());
+            }
+        }
+        if !key.namespace().is_empty() {
+            self.note_if_deleted(store, Key::new(&namespaces_table(), "", key.namespace()));
+        }
+        let definition = format!("{}.{}", key.table.plural, key.table.group);
+        self.note_if_deleted(store, Key::new(&definitions_table(), "", &definition));
+        if key.table == definitions_table() {
+            self.keys.insert(key.clone());
+        }
+    }
+
+    fn note_if_deleted(&mut self, store: &Store, key: Key) {
+        if store.get(&key).is_some_and(|object| object["metadata"].get("deletionTimestamp").is_some()) {
+            self.keys.insert(key);
+        }
+    }
+}
+
+/// Does what has to be done now; what follows from that waits for the next round.
+pub(crate) fn round(core: &mut Core, now: &str) {
+    let keys = std::mem::take(&mut core.work.keys);
+    for key in keys {
+        if key.table == definitions_table() {
+            definitions::settle(core, &key, now);
+        }
+        if key.table == namespaces_table() {
+            namespaces::settle(core, &key, now);
+        }
+        garbage::settle(core, &key, now);
+    }
+}

@@ -1,0 +1,252 @@
+//! Parts of objects that are no plain parts: the scale, the binding of a Pod.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::answer::Answer;
+use super::core::{Call, Core};
+use super::patch::{PatchType, merge_patch};
+use super::request::{Target, WriteOptions};
+use super::resource::Resource;
+use super::verbs::{Head, check_content_type, wake};
+use super::write::store_changed;
+use crate::builtin::strategy::scale;
+use crate::crd::custom;
+use crate::fields::{self, FieldSet, Types};
+use crate::status::{FieldError, GroupName, Status};
+use crate::store::Key;
+
+/// How the values of a `Scale` merge.
+static SCALE: LazyLock<Types> = LazyLock::new(|| {
+    fields::custom_types(&json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+        "status": {"type": "object", "properties": {
+            "replicas": {"type": "integer"},
+            "selector": {"type": "string"},
+        }},
+    }}))
+});
+
+/// Answers a request about a part of an object.
+pub(super) fn answer(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    head: &Head,
+    body: &[u8],
+) -> Result<Answer, Status> {
+    let target = &head.target;
+    let verb = match head.method.as_str() {
+        "GET" => "get",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "POST" => "create",
+        _ => return Err(Status::method_not_allowed()),
+    };
+    let Some(part) = resource.names.subresources.iter().find(|sub| sub.name == target.subresource) else {
+        return Err(Status::no_such_resource());
+    };
+    if !part.verbs.iter().any(|it| it == verb) {
+        return Err(Status::method_not_allowed());
+    }
+    let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
+    let mut core = shared.core();
+    let key = Key::new(&resource.table, &target.namespace, &target.name);
+    let Some(old) = core.store.get(&key).cloned() else {
+        return Err(Status::not_found(resource.group_name(), &target.name));
+    };
+    let answer = match (target.subresource.as_str(), verb) {
+        ("scale", "get") => Ok(Answer::document(200, scale_of(resource, &old)?)),
+        ("scale", _) => rescale(&mut core, &mut call, resource, head, &key, &old, body),
+        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, body),
+        (part, _) => Err(Status::new(
+            501,
+            "NotImplemented",
+            format!("the lab does not serve the subresource {part:?} of {}", resource.group_name()),
+        )),
+    };
+    wake(shared, &core);
+    answer
+}
+
+/// The path of the number of replicas.
+fn replicas_path(resource: &Resource) -> Vec<String> {
+    match resource.version() {
+        Some(version) => custom::replicas_path(version),
+        None => vec!["spec".into(), "replicas".into()],
+    }
+}
+
+fn scale_of(resource: &Resource, object: &Value) -> Result<Value, Status> {
+    let scale = match (resource.kind(), resource.version()) {
+        (Some(kind), _) => scale::to_scale(kind, object),
+        (None, Some(version)) => Some(custom::to_scale(version, object)?),
+        (None, None) => None,
+    };
+    scale.ok_or_else(Status::no_such_resource)
+}
+
+/// Changes the number of replicas through the scale.
+fn rescale(
+    core: &mut Core,
+    call: &mut Call<'_>,
+    resource: &Resource,
+    head: &Head,
+    key: &Key,
+    old: &Arc<Value>,
+    body: &[u8],
+) -> Result<Answer, Status> {
+    let target = &head.target;
+    let mut before = scale_of(resource, old)?;
+    let path = replicas_path(resource);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let malformed = |why: String| Status::internal(&why);
+    if let Some(mapped) = fields::parent_to_scale(&entries(old), &path).map_err(malformed)? {
+        before["metadata"]["managedFields"] = mapped;
+    }
+    let (after, options) = wanted_scale(head, &before, body, &call.now)?;
+    if after["metadata"]["name"] != before["metadata"]["name"] {
+        let name = after["metadata"]["name"].as_str().unwrap_or_default();
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            target.name
+        )));
+    }
+    check_replicas(&target.name, &after)?;
+
+    let mut new = Value::clone(old);
+    resource.from_storage(&mut new);
+    match resource.version() {
+        Some(version) => custom::apply_scale(version, &mut new, &after)?,
+        None => scale::apply_scale(&mut new, &after).map_err(|errors| {
+            let kind = GroupName { group: "autoscaling", name: "Scale" };
+            Status::invalid(kind, &target.name, &errors)
+        })?,
+    }
+    let api_version = resource.names.api_version();
+    let mapped =
+        fields::scale_to_parent(&entries(old), &entries(&after), &api_version, &path).map_err(malformed)?;
+    match mapped {
+        Some(mapped) => new["metadata"]["managedFields"] = mapped,
+        None => {
+            if let Some(metadata) = new["metadata"].as_object_mut() {
+                metadata.remove("managedFields");
+            }
+        }
+    }
+    new["metadata"]["resourceVersion"] = after["metadata"]["resourceVersion"].clone();
+    let whole = Target { subresource: String::new(), ..target.clone() };
+    let object = store_changed(core, call, resource, &whole, key, old, new, &options, false)?;
+    let mut answer = Answer::document(200, scale_of(resource, &object)?);
+    answer.warnings = std::mem::take(&mut call.warnings);
+    Ok(answer)
+}
+
+/// The scale that a request wants, with its managed fields.
+fn wanted_scale(
+    head: &Head,
+    before: &Value,
+    body: &[u8],
+    now: &str,
+) -> Result<(Value, WriteOptions), Status> {
+    let unreadable = |why: String| Status::bad_request(why);
+    let by = |options: &WriteOptions| options.field_manager.clone();
+    let parse = |body: &[u8]| -> Result<Value, Status> {
+        serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))
+    };
+    if head.method == http::Method::PUT {
+        check_content_type(head)?;
+        let options = head.query.write_options("UpdateOptions", &head.user_agent)?;
+        let mut after = parse(body)?;
+        let name = by(&options);
+        let by = fields::Manager { name: &name, api_version: "autoscaling/v1", subresource: "scale" };
+        fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
+        return Ok((after, options));
+    }
+    let options = head.query.write_options("PatchOptions", &head.user_agent)?;
+    let name = by(&options);
+    let by = fields::Manager { name: &name, api_version: "autoscaling/v1", subresource: "scale" };
+    let after = match PatchType::parse(&head.content_type)? {
+        PatchType::Apply => {
+            let patch = lockstep_payload::yaml::documents(body)
+                .ok()
+                .and_then(|mut documents| documents.pop())
+                .map(|document| document.value)
+                .ok_or_else(|| Status::bad_request("error decoding YAML"))?;
+            let force = options.force.unwrap_or(false);
+            fields::apply(SCALE.root(), Some(before), &patch, &by, force, now, &FieldSet::default())?
+        }
+        PatchType::Merge => {
+            let mut after = merge_patch(before.clone(), &parse(body)?);
+            fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
+            after
+        }
+        PatchType::Json => {
+            let patch: json_patch::Patch =
+                serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
+            let mut after = before.clone();
+            json_patch::patch(&mut after, &patch).map_err(|error| {
+                Status::new(422, "Invalid", error.to_string())
+            })?;
+            fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
+            after
+        }
+    };
+    Ok((after, options))
+}
+
+fn check_replicas(name: &str, scale: &Value) -> Result<(), Status> {
+    match scale["spec"]["replicas"].as_i64() {
+        Some(replicas) if replicas < 0 => {
+            let detail = "must be greater than or equal to 0";
+            let error = FieldError::invalid("spec.replicas", replicas, detail);
+            Err(Status::invalid(GroupName { group: "autoscaling", name: "Scale" }, name, &[error]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts a Pod on a node.
+fn bind(
+    core: &mut Core,
+    key: &Key,
+    old: &Arc<Value>,
+    target: &Target,
+    now: &str,
+    body: &[u8],
+) -> Result<Answer, Status> {
+    let binding: Value =
+        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+    let node = binding["target"]["name"].as_str().unwrap_or_default();
+    if node.is_empty() {
+        let error = FieldError::required("target.name", "");
+        return Err(Status::invalid(GroupName { group: "", name: "Binding" }, &target.name, &[error]));
+    }
+    let pods = GroupName { group: "", name: "pods/binding" };
+    if let Some(bound) = old["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) {
+        let why = format!("pod {} is already assigned to node {bound:?}", target.name);
+        return Err(Status::conflict(pods, &target.name, &why));
+    }
+    if old["metadata"].get("deletionTimestamp").is_some() {
+        let why = format!("pod {} is being deleted, cannot be assigned to a host", target.name);
+        return Err(Status::conflict(pods, &target.name, &why));
+    }
+    let mut new = Value::clone(old);
+    new["spec"]["nodeName"] = node.into();
+    let condition = json!({
+        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
+        "observedGeneration": old["metadata"]["generation"],
+    });
+    match new["status"]["conditions"].as_array_mut() {
+        Some(conditions) => {
+            conditions.retain(|it| it["type"] != "PodScheduled");
+            conditions.push(condition);
+        }
+        None => new["status"]["conditions"] = json!([condition]),
+    }
+    core.put(key, new);
+    let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(Answer::document(201, done))
+}

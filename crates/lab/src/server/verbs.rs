@@ -1,0 +1,286 @@
+//! From a request to the verb it means, and back to a response.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, header};
+
+use super::Shared;
+use super::answer::{Answer, Content, Encoding, Form, Wanted};
+use super::core::Call;
+use super::delete::{self, DeleteOptions};
+use super::discovery;
+use super::page;
+use super::patch::{self, PatchType};
+use super::registry::Missing;
+use super::request::{Query, Target};
+use super::resource::Resource;
+use super::select::Selection;
+use super::subresource;
+use super::watch;
+use super::write;
+use crate::builtin::strategy::User;
+use crate::status::Status;
+use crate::store::Key;
+
+/// The largest body that the server reads.
+const LARGEST_BODY: usize = 3 << 20;
+
+/// Everything about a request except its body.
+pub(super) struct Head {
+    pub(super) method: Method,
+    pub(super) target: Target,
+    pub(super) query: Query,
+    pub(super) content_type: String,
+    pub(super) user_agent: String,
+    pub(super) user: User,
+}
+
+/// Answers one request.
+pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let accept = text(&parts.headers, header::ACCEPT);
+    let names = shared.core().registry.names();
+    let question = discovery::Question {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        accept,
+        if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
+        host: text(&parts.headers, header::HOST),
+    };
+    if let Some(found) = discovery::answer(&names, &question) {
+        return found.into_response();
+    }
+    let plain = Wanted { form: Form::Whole, encoding: Encoding::Json };
+    let Some(target) = Target::parse(parts.uri.path()) else {
+        return Answer::page_not_found().into_response(plain, None);
+    };
+    let found = shared.core().registry.find(&target.group, &target.version, &target.plural).cloned();
+    let resource = match found {
+        Ok(resource) => resource,
+        Err(Missing::Group) => return Answer::page_not_found().into_response(plain, None),
+        Err(Missing::InBuiltinGroup) => {
+            return Answer::from(Status::no_such_resource()).into_response(plain, None);
+        }
+    };
+    let user = parts.extensions.get::<crate::serve::User>().cloned().unwrap_or_default();
+    let head = Head {
+        method: parts.method,
+        target,
+        query: Query::parse(parts.uri.query().unwrap_or_default()),
+        content_type: text(&parts.headers, header::CONTENT_TYPE).to_owned(),
+        user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
+        user: User { name: user.name, groups: user.groups, ..User::default() },
+    };
+    let wanted = match Wanted::parse(accept, resource.names.is_custom) {
+        Ok(wanted) => wanted,
+        Err(status) => return Answer::from(status).into_response(plain, None),
+    };
+    let outcome = match read_body(&parts.headers, body).await {
+        Ok(body) => dispatch(shared, &resource, &head, &body, wanted),
+        Err(status) => Err(status),
+    };
+    match outcome {
+        Ok(answer) => {
+            let is_object = matches!(answer.body, Content::Object(_) | Content::List { .. });
+            answer.into_response(wanted, is_object.then_some(&resource.names))
+        }
+        Err(status) => Answer::from(status).into_response(plain, None),
+    }
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Status> {
+    let announced: Option<usize> = text(headers, header::CONTENT_LENGTH).parse().ok();
+    if announced.is_some_and(|length| length > LARGEST_BODY) {
+        return Err(Status::too_large(LARGEST_BODY));
+    }
+    to_bytes(body, LARGEST_BODY).await.map_err(|_| Status::too_large(LARGEST_BODY))
+}
+
+/// Runs the verb of a request.
+fn dispatch(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    head: &Head,
+    body: &[u8],
+    wanted: Wanted,
+) -> Result<Answer, Status> {
+    let target = &head.target;
+    check_scope(resource, target)?;
+    if !matches!(target.subresource.as_str(), "" | "status" | "finalize" | "approval") {
+        return subresource::answer(shared, resource, head, body);
+    }
+    let verb = verb_of(head)?;
+    check_verb(resource, target, verb)?;
+    match verb {
+        "get" => get(shared, resource, target),
+        "list" => list(shared, resource, head),
+        "watch" => open_watch(shared, resource, head, wanted.form),
+        _ => change(shared, resource, head, verb, body),
+    }
+}
+
+/// Runs a verb that changes something, then wakes the controllers.
+fn change(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    head: &Head,
+    verb: &str,
+    body: &[u8],
+) -> Result<Answer, Status> {
+    let target = &head.target;
+    let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
+    let options = |kind: &str| head.query.write_options(kind, &head.user_agent);
+    let mut guard = shared.core();
+    let core = &mut *guard;
+    let written = match verb {
+        "create" => {
+            check_content_type(head)?;
+            let options = options("CreateOptions")?;
+            write::create(core, &mut call, resource, target, body, &options)
+        }
+        "update" => {
+            check_content_type(head)?;
+            let options = options("UpdateOptions")?;
+            write::update(core, &mut call, resource, target, body, &options)
+        }
+        "patch" => {
+            let patch_type = PatchType::parse(&head.content_type)?;
+            let options = options("PatchOptions")?;
+            patch::patch(core, &mut call, resource, target, patch_type, body, &options)
+        }
+        "delete" => {
+            let options = DeleteOptions::parse(body, &head.query)?;
+            let answer = delete::delete(core, &call, resource, target, &options);
+            wake(shared, core);
+            return answer;
+        }
+        _ => {
+            let options = DeleteOptions::parse(body, &head.query)?;
+            let list_options = head.query.list_options()?;
+            let selection = Selection::of(resource, target, &list_options)?;
+            let page = page::list(
+                &core.store,
+                &resource.table,
+                &target.namespace,
+                &list_options,
+                selection.is_everything(),
+                |object| selection.matches(object),
+            )?;
+            let answer = delete::delete_collection(core, &call, resource, page, &options);
+            wake(shared, core);
+            return answer;
+        }
+    };
+    wake(shared, core);
+    // A refused wish about addresses and ports of a Service is given back.
+    core.services.rollback();
+    let written = written?;
+    let code = if written.is_new { 201 } else { 200 };
+    Ok(Answer { warnings: call.warnings, ..Answer::object(code, written.object) })
+}
+
+pub(super) fn wake(shared: &Shared, core: &super::core::Core) {
+    if !core.work.is_empty() {
+        shared.wake.notify_one();
+    }
+}
+
+fn get(shared: &Shared, resource: &Resource, target: &Target) -> Result<Answer, Status> {
+    let key = Key::new(&resource.table, &target.namespace, &target.name);
+    match shared.core().store.get(&key) {
+        Some(object) => Ok(Answer::object(200, Arc::clone(object))),
+        None => Err(Status::not_found(resource.group_name(), &target.name)),
+    }
+}
+
+fn list(shared: &Shared, resource: &Arc<Resource>, head: &Head) -> Result<Answer, Status> {
+    let options = head.query.list_options()?;
+    let selection = Selection::of(resource, &head.target, &options)?;
+    let core = shared.core();
+    let page = page::list(
+        &core.store,
+        &resource.table,
+        &head.target.namespace,
+        &options,
+        selection.is_everything(),
+        |object| selection.matches(object),
+    )?;
+    let body = Content::List { metadata: page.metadata, items: page.items };
+    Ok(Answer { code: 200, body, warnings: Vec::new() })
+}
+
+fn open_watch(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    head: &Head,
+    form: Form,
+) -> Result<Answer, Status> {
+    let options = head.query.list_options()?;
+    let selection = Selection::of(resource, &head.target, &options)?;
+    let body = watch::open(shared, resource, selection, &options, form)?;
+    Ok(Answer { code: 200, body: Content::Stream(body), warnings: Vec::new() })
+}
+
+/// The verb of a request by its method and address.
+fn verb_of(head: &Head) -> Result<&'static str, Status> {
+    let has_name = !head.target.name.is_empty();
+    let is_watch = matches!(head.query.get("watch"), "true" | "1" | "True");
+    Ok(match (head.method.as_str(), has_name) {
+        ("GET", _) if is_watch && head.target.subresource.is_empty() => "watch",
+        ("GET", true) => "get",
+        ("GET", false) => "list",
+        ("POST", false) => "create",
+        ("PUT", true) => "update",
+        ("PATCH", true) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => return Err(Status::method_not_allowed()),
+    })
+}
+
+/// Refuses an address in a namespace of something without one, and the other way round.
+fn check_scope(resource: &Resource, target: &Target) -> Result<(), Status> {
+    let has_namespace = !target.namespace.is_empty();
+    let is_ok = if resource.names.namespaced { has_namespace || target.name.is_empty() } else { !has_namespace };
+    if is_ok { Ok(()) } else { Err(Status::no_such_resource()) }
+}
+
+fn check_verb(resource: &Resource, target: &Target, verb: &str) -> Result<(), Status> {
+    let names = &resource.names;
+    let verbs = if target.subresource.is_empty() {
+        &names.verbs
+    } else {
+        match names.subresources.iter().find(|sub| sub.name == target.subresource) {
+            Some(found) => &found.verbs,
+            None => return Err(Status::no_such_resource()),
+        }
+    };
+    // A namespaced object is created in its namespace.
+    let is_homeless = verb == "create" && names.namespaced && target.namespace.is_empty();
+    if !is_homeless && verbs.iter().any(|it| it == verb) {
+        return Ok(());
+    }
+    Err(Status::method_not_allowed())
+}
+
+/// Refuses bodies in a format that is not read.
+pub(super) fn check_content_type(head: &Head) -> Result<(), Status> {
+    match head.content_type.split(';').next().unwrap_or_default().trim() {
+        "" | "application/json" | "application/yaml" => Ok(()),
+        _ => {
+            let supported = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: {supported}"
+            );
+            Err(Status::new(415, "UnsupportedMediaType", message))
+        }
+    }
+}

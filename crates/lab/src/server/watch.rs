@@ -1,0 +1,217 @@
+//! Watches: events of one resource as a stream.
+//!
+//! A watch holds no queue of its own: it remembers the last version it sent and takes the next events from the ring of the
+//! store when the client has read the previous ones. A client that is too slow finds its place forgotten and gets
+//! `410 Gone`, as from the real server; a thousand watches cost a thousand cursors.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::stream;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::answer::{Form, partial, present};
+use super::page::{parse_version, too_large};
+use super::request::ListOptions;
+use super::resource::Resource;
+use super::select::Selection;
+use crate::status::Status;
+use crate::store::{Change, Event, Store};
+
+/// How often an idle watch that wants bookmarks gets one.
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
+/// How long before its end a watch that wants bookmarks gets the last one.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+/// A watch without a limit of its own stays open this long, and up to twice as long.
+const DEFAULT_LIFE: Duration = Duration::from_mins(30);
+/// How many events are taken from the store at once.
+const BATCH: usize = 64;
+
+/// One open watch.
+struct Watch {
+    shared: Arc<Shared>,
+    resource: Arc<Resource>,
+    selection: Selection,
+    form: Form,
+    /// Encoded events that wait to be sent.
+    ready: VecDeque<Bytes>,
+    /// The version up to which events were looked at.
+    seen: u64,
+    changed: tokio::sync::watch::Receiver<u64>,
+    end: Instant,
+    bookmark: Option<Instant>,
+    is_over: bool,
+}
+
+/// Opens a watch; what is wrong with its options is an error, what is too old an event.
+pub(super) fn open(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    selection: Selection,
+    options: &ListOptions,
+    form: Form,
+) -> Result<Body, Status> {
+    let mut core = shared.core();
+    let asked = parse_version(&options.resource_version)?;
+    if asked > core.store.revision() {
+        return Err(too_large(asked, core.store.revision()));
+    }
+    let with_state = options.send_initial_events.unwrap_or(asked == 0);
+    let life = match options.timeout_seconds {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        _ => DEFAULT_LIFE.mul_f64(1.0 + core.jitter.fraction()),
+    };
+    let end = Instant::now() + shared.clock.scaled(life);
+    let mut watch = Watch {
+        shared: Arc::clone(shared),
+        resource: Arc::clone(resource),
+        selection,
+        form,
+        ready: VecDeque::new(),
+        seen: if with_state || asked == 0 { core.store.revision() } else { asked },
+        changed: core.store.subscribe(&resource.table),
+        end,
+        bookmark: None,
+        is_over: false,
+    };
+    if with_state {
+        watch.send_state(&core.store, options.send_initial_events.is_some() && options.bookmarks);
+    }
+    if options.bookmarks {
+        watch.bookmark = Some(watch.next_bookmark());
+    }
+    drop(core);
+    Ok(Body::from_stream(stream::unfold(watch, |mut watch| async move {
+        let chunk = watch.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), watch))
+    })))
+}
+
+// === impl Watch ===
+
+impl Watch {
+    /// The next bytes for the client; nothing when the watch is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.ready.pop_front() {
+                return Some(chunk);
+            }
+            if self.is_over {
+                return None;
+            }
+            self.changed.mark_unchanged();
+            if self.take_events() {
+                continue;
+            }
+            let bookmark = self.bookmark.unwrap_or(self.end).min(self.end);
+            #[allow(clippy::disallowed_macros, reason = "biased")]
+            let is_change = tokio::select! {
+                biased;
+                changed = self.changed.changed() => changed.is_ok(),
+                () = tokio::time::sleep_until(bookmark) => false,
+            };
+            if is_change {
+                continue;
+            }
+            if Instant::now() >= self.end {
+                return None;
+            }
+            self.send_bookmark(false);
+            self.bookmark = Some(self.next_bookmark());
+        }
+    }
+
+    /// Takes the next events from the store; whether there were any.
+    fn take_events(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let core = shared.core();
+        match core.store.events_after(&self.resource.table, self.seen, BATCH) {
+            Ok(events) => {
+                for event in &events {
+                    self.seen = event.revision;
+                    self.send_event(event);
+                }
+                !events.is_empty()
+            }
+            Err(forgotten) => {
+                let message = format!("too old resource version: {} ({})", self.seen, forgotten.oldest);
+                let status = Status::expired(message);
+                self.push("ERROR", &status.to_value());
+                self.is_over = true;
+                true
+            }
+        }
+    }
+
+    fn send_event(&mut self, event: &Event) {
+        let is_now = event.change != Change::Deleted && self.selection.takes(&event.path, &event.object);
+        let was = event.previous.as_ref().filter(|previous| self.selection.takes(&event.path, previous));
+        match (was, is_now) {
+            (None, true) => self.push_object("ADDED", &event.object),
+            (Some(_), true) => self.push_object("MODIFIED", &event.object),
+            (Some(_), false) if event.change == Change::Deleted => self.push_object("DELETED", &event.object),
+            (Some(previous), false) => {
+                // It left the selection: the client sees the state it knew, at the version of the change.
+                let mut last = Value::clone(previous);
+                last["metadata"]["resourceVersion"] = event.revision.to_string().into();
+                self.push_object("DELETED", &Arc::new(last));
+            }
+            (None, false) => {}
+        }
+    }
+
+    fn send_state(&mut self, store: &Store, with_end_mark: bool) {
+        let objects = store.objects(&self.resource.table, &self.selection.namespace);
+        for (path, object) in &objects {
+            if self.selection.takes(path, object) {
+                self.push_object("ADDED", object);
+            }
+        }
+        if with_end_mark {
+            self.send_bookmark(true);
+        }
+    }
+
+    fn send_bookmark(&mut self, is_end_of_state: bool) {
+        let mut object = self.resource.empty_object();
+        object["metadata"]["resourceVersion"] = self.seen.max(self.current()).to_string().into();
+        if is_end_of_state {
+            object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        self.push_object("BOOKMARK", &Arc::new(object));
+    }
+
+    /// The version a bookmark may name: everything up to it was sent.
+    fn current(&self) -> u64 {
+        self.seen
+    }
+
+    fn next_bookmark(&self) -> Instant {
+        let regular = Instant::now() + self.shared.clock.scaled(BOOKMARK_EVERY);
+        let last = self.end.checked_sub(self.shared.clock.scaled(BOOKMARK_BEFORE_END));
+        match last {
+            Some(last) if last > Instant::now() => regular.min(last),
+            _ => regular,
+        }
+    }
+
+    fn push_object(&mut self, kind: &str, object: &Arc<Value>) {
+        match self.form {
+            Form::Metadata => self.push(kind, &partial(object)),
+            Form::Whole => self.push(kind, &present(object, &self.resource.names)),
+        }
+    }
+
+    fn push(&mut self, kind: &str, object: &Value) {
+        let mut line = format!("{{\"type\":\"{kind}\",\"object\":").into_bytes();
+        if serde_json::to_writer(&mut line, object).is_ok() {
+            line.extend_from_slice(b"}\n");
+            self.ready.push_back(line.into());
+        }
+    }
+}

@@ -14,3 +14,4 @@ mod world;
 
 pub use clock::Clock;
 pub use rng::Rng;
+pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};

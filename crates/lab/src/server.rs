@@ -1,3 +1,4 @@
 //! The API server: requests in, answers out.
 
+pub(crate) mod discovery;
 pub(crate) mod resource;

@@ -13,5 +13,9 @@ mod store;
 mod world;
 
 pub use clock::Clock;
+pub use faults::{
+    Effect, FAULT_HEADER, Faults, Match, Offset, Rule, RuleError, RuleReport, RuleState, Span, SpanError,
+    Verb,
+};
 pub use rng::Rng;
 pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};

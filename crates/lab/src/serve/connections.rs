@@ -59,7 +59,6 @@ struct Shared {
     gate: Arc<Gate>,
     router: Router,
     limits: Arc<Limits>,
-    grace: Duration,
     stopped: watch::Receiver<bool>,
 }
 
@@ -101,7 +100,6 @@ impl Acceptor {
             tls: TlsAcceptor::from(self.tls),
             gate: Arc::new(self.gate),
             router: self.router,
-            grace: self.grace,
             stopped: self.stopped.clone(),
             limits: Arc::new(self.limits),
         };
@@ -129,7 +127,7 @@ impl Acceptor {
         drop(self.listener);
         // What does not end by itself is aborted when the set is dropped.
         let all = async { while connections.join_next().await.is_some() {} };
-        let _ = timeout(shared.grace, all).await;
+        let _ = timeout(self.grace, all).await;
         connections.shutdown().await;
     }
 }
@@ -138,7 +136,7 @@ impl Acceptor {
 
 impl Shared {
     /// One connection from handshake to end; its errors concern nobody but the client.
-    async fn connection(mut self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+    async fn connection(self, stream: TcpStream, permit: OwnedSemaphorePermit) {
         // Small answers, such as events, shall not wait for the next ones.
         let _ = stream.set_nodelay(true);
         let Ok(Ok(stream)) = timeout(self.limits.handshake, self.tls.accept(stream)).await else {
@@ -157,7 +155,6 @@ impl Shared {
             .max_concurrent_streams(self.limits.streams)
             .keep_alive_interval(self.limits.keep_alive)
             .keep_alive_timeout(self.limits.keep_alive);
-        self.grace = Duration::ZERO;
         let service = service_fn(move |request| self.clone().request(request, is_certified));
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);

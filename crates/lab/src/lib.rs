@@ -19,3 +19,4 @@ pub use faults::{
 };
 pub use rng::Rng;
 pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};
+pub use server::discovery::discovery_router;

@@ -11,9 +11,11 @@ mod openapi;
 mod plain;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
 
@@ -120,6 +122,18 @@ pub(crate) fn answer(served: &[Names], question: &Question<'_>) -> Option<Answer
     })
 }
 
+/// A server that knows only about itself: discovery of the built-in kinds, health and version, but no objects.
+pub fn discovery_router() -> Router {
+    let served: Arc<[Names]> = Names::builtin().into();
+    Router::new().fallback(move |request: Request<Body>| {
+        let served = served.clone();
+        async move {
+            let answer = answer(&served, &Question::of(&request)).unwrap_or_else(Answer::not_found);
+            answer.into_response()
+        }
+    })
+}
+
 /// `/api` and `/apis`: in the old form or, where the client wants it, with everything at once.
 fn index(question: &Question<'_>, plain: impl Fn() -> Value, aggregated: impl Fn() -> Value) -> Answer {
     match accept::form(question.accept, true) {
@@ -206,6 +220,26 @@ fn line(document: &Value) -> String {
 
 fn pretty(document: &Value) -> String {
     format!("{document:#}")
+}
+
+// === impl Question ===
+
+impl<'a> Question<'a> {
+    /// What a request asks.
+    pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
+        let header =
+            |name| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let uri = request.uri();
+        Self {
+            method: request.method().as_str(),
+            path: uri.path(),
+            query: uri.query().unwrap_or_default(),
+            accept: header(header::ACCEPT),
+            if_none_match: header(header::IF_NONE_MATCH),
+            // HTTP/2 has no such header; what stands there is part of the address.
+            host: uri.authority().map_or_else(|| header(header::HOST), |authority| authority.as_str()),
+        }
+    }
 }
 
 // === impl Place ===

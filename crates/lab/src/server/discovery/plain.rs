@@ -66,16 +66,13 @@ pub(super) fn resource_list(served: &[Names], group: &str, version: &str) -> Opt
                 .chain(names.subresources.iter().map(|sub| subresource(names, sub)))
         })
         .collect();
-    let group_version = match group.name {
-        "" => version.name.to_owned(),
-        name => format!("{name}/{}", version.name),
-    };
-    Some(json!({
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": resources,
-    }))
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": version.name, "resources": resources});
+    if !group.name.is_empty() {
+        list["groupVersion"] = format!("{}/{}", group.name, version.name).into();
+        // NB: the real server leaves it out for the core group.
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
 }
 
 fn resource(names: &Names) -> Value {

@@ -48,6 +48,11 @@ impl Clock {
         self.epoch.checked_add(passed).and_then(|now| now.checked_add(jump)).unwrap_or(Timestamp::MAX)
     }
 
+    /// How much time has passed in the lab since the clock was made; jumps do not count.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed().mul_f64(self.speed)
+    }
+
     /// The time in the lab as objects carry it: RFC 3339, whole seconds.
     pub fn stamp(&self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -102,5 +107,6 @@ mod tests {
         let clock = Clock::simulated();
         clock.jump(SignedDuration::from_mins(-5));
         assert_eq!(clock.stamp(), "2025-12-31T23:55:00Z");
+        assert_eq!(clock.elapsed(), Duration::ZERO);
     }
 }

@@ -13,4 +13,10 @@ mod store;
 mod world;
 
 pub use clock::Clock;
+pub use faults::{
+    Effect, FAULT_HEADER, Faults, Match, Offset, Rule, RuleError, RuleReport, RuleState, Span, SpanError,
+    Verb,
+};
 pub use rng::Rng;
+pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};
+pub use server::discovery::discovery_router;

@@ -40,8 +40,7 @@ pub(super) fn canonical(ty: &FieldType, go: Option<&str>, value: &mut Value) -> 
             Ok(())
         }
         (FieldType::Bytes, Value::String(text)) => bytes(text),
-        (FieldType::Time, Value::String(text)) => time(text, go == Some("v1.MicroTime")),
-        (FieldType::Time, _) => Err(Problem::Type("string".into())),
+        (FieldType::Time, _) => time(value, go == Some("v1.MicroTime")),
         (FieldType::Quantity, _) => quantity(value),
         (FieldType::IntOrString, Value::String(_)) => Ok(()),
         (FieldType::IntOrString, Value::Number(number)) => integer(number, "int32"),
@@ -98,13 +97,20 @@ fn bytes(text: &mut String) -> Result<(), Problem> {
     }
 }
 
-fn time(text: &mut String, micro: bool) -> Result<(), Problem> {
+/// Puts a time into its form; the zero time is no time at all.
+fn time(value: &mut Value, micro: bool) -> Result<(), Problem> {
+    let Value::String(text) = value else { return Err(Problem::Type("string".into())) };
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let wrong = |rest: &str, expected: &str| {
-        Problem::Text(format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {expected:?}"))
-    };
-    if let Some((rest, expected)) = misfit(text, micro) {
-        return Err(wrong(rest, expected));
+    match misfit(text, micro) {
+        None => {}
+        Some(Misfit::Part(rest, expected)) => {
+            return Err(Problem::Text(format!(
+                "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {expected:?}"
+            )));
+        }
+        Some(Misfit::Range(what)) => {
+            return Err(Problem::Text(format!("parsing time {text:?}: {what} out of range")));
+        }
     }
     let Ok(stamp) = text.parse::<Timestamp>() else {
         return Err(Problem::Text(format!("parsing time {text:?}: day out of range")));
@@ -112,42 +118,65 @@ fn time(text: &mut String, micro: bool) -> Result<(), Problem> {
     let zoned = stamp.to_zoned(TimeZone::UTC);
     // NB: the fraction is cut, never rounded.
     let form = if micro { "%Y-%m-%dT%H:%M:%S.%6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
-    *text = zoned.strftime(form).to_string();
+    let canonical = zoned.strftime(form).to_string();
+    let is_zero = canonical.starts_with("0001-01-01T00:00:00");
+    *value = if is_zero { Value::Null } else { Value::String(canonical) };
     Ok(())
 }
 
-/// The first part that does not fit the layout, with what was expected there.
-fn misfit(text: &str, micro: bool) -> Option<(&str, &'static str)> {
+/// Where a text does not fit the layout of a time.
+enum Misfit<'a> {
+    /// From here on; something else was expected.
+    Part(&'a str, &'static str),
+    /// This part is a number, but too large or too small.
+    Range(&'static str),
+}
+
+/// The parts of a time: digits, name in the layout, what follows, the name of the part and its largest number.
+const PARTS: [(usize, &str, &str, &str, u32); 6] = [
+    (4, "2006", "-", "year", 9999),
+    (2, "01", "-", "month", 12),
+    (2, "02", "T", "day", 99),
+    (2, "15", ":", "hour", 23),
+    (2, "04", ":", "minute", 59),
+    (2, "05", "", "second", 59),
+];
+
+fn misfit(text: &str, micro: bool) -> Option<Misfit<'_>> {
     let mut rest = text;
-    for (digits, name, separator) in
-        [(4, "2006", "-"), (2, "01", "-"), (2, "02", "T"), (2, "15", ":"), (2, "04", ":"), (2, "05", "")]
-    {
-        if rest.len() < digits || !rest.bytes().take(digits).all(|byte| byte.is_ascii_digit()) {
-            return Some((rest, name));
+    for (digits, layout, separator, name, most) in PARTS {
+        let Some(number) = rest.get(..digits).filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+        else {
+            return Some(Misfit::Part(rest, layout));
+        };
+        // The day is checked when the month is known.
+        let number: u32 = number.parse().unwrap_or(u32::MAX);
+        if number > most || (name == "month" && number == 0) {
+            return Some(Misfit::Range(name));
         }
         rest = &rest[digits..];
         match rest.strip_prefix(separator) {
             Some(after) => rest = after,
-            None => return Some((rest, separator)),
+            None => return Some(Misfit::Part(rest, separator)),
         }
     }
     if let Some(fraction) = rest.strip_prefix(['.', ',']) {
         let length = fraction.bytes().take_while(u8::is_ascii_digit).count();
         if micro && length < 6 {
-            return Some((rest, ".000000"));
+            return Some(Misfit::Part(rest, ".000000"));
         }
         // A fraction that the layout does not name is skipped, one that it names has exactly its length.
         let taken = if micro { 6 } else { length };
         rest = &fraction[taken..];
     } else if micro {
-        return Some((rest, ".000000"));
+        return Some(Misfit::Part(rest, ".000000"));
     }
     let zone = rest.as_bytes();
     let is_offset = zone.len() == 6
         && matches!(zone[0], b'+' | b'-')
         && zone[3] == b':'
         && [1, 2, 4, 5].iter().all(|&place| zone[place].is_ascii_digit());
-    (rest != "Z" && !is_offset).then_some((rest, "Z07:00"))
+    (rest != "Z" && !is_offset).then_some(Misfit::Part(rest, "Z07:00"))
 }
 
 /// A quantity may be a number; whatever else it is, its text is what is wrong.
@@ -202,6 +231,17 @@ mod tests {
         let time = |text: &str| form(&FieldType::Time, None, json!(text));
         assert_eq!(time("2024-02-29T23:59:59.999+02:00"), Ok(json!("2024-02-29T21:59:59Z")));
         assert_eq!(time("2024-01-01T00:00:00Z"), Ok(json!("2024-01-01T00:00:00Z")));
+        assert_eq!(time("0001-01-01T00:00:00Z"), Ok(Value::Null));
+        let range = |text: &str, part: &str| {
+            Err(Problem::Text(format!("parsing time {text:?}: {part} out of range")))
+        };
+        for (text, part) in [
+            ("2024-13-01T00:00:00Z", "month"),
+            ("2023-02-29T00:00:00Z", "day"),
+            ("2024-01-01T24:00:00Z", "hour"),
+        ] {
+            assert_eq!(time(text), range(text, part));
+        }
         let micro = |text: &str| form(&FieldType::Time, Some("v1.MicroTime"), json!(text));
         assert_eq!(micro("2024-01-01T00:00:00.000001Z"), Ok(json!("2024-01-01T00:00:00.000001Z")));
         assert_eq!(

@@ -63,8 +63,8 @@ fn stateful_set(set: &mut Object) {
     if text(strategy, "type") == "RollingUpdate"
         && let Some(rolling) = part(strategy, "rollingUpdate")
     {
+        // A default of `maxUnavailable` is behind a feature gate that is off.
         unset(rolling, "partition", 0);
-        unset(rolling, "maxUnavailable", 1);
     }
     let retention = inside(spec, "persistentVolumeClaimRetentionPolicy");
     zero(retention, "whenDeleted", "Retain");

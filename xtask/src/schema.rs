@@ -1,10 +1,11 @@
 //! `cargo xtask schema`: the structural facts of the built-in kinds, taken from a real API server.
 //!
-//! Discovery says which kinds are served and how, the API description says what their types look like, and the lifecycle marks in
-//! the Go sources of the same version say which versions are no longer served. The result is one file, described in the
+//! Discovery says which kinds are served and how, the API description says what their types look like, and the Go sources of the
+//! same version say how the fields are written and which versions are no longer served. The result is one file, described in the
 //! documentation of the crate `lockstep-schema`.
 
 mod discovery;
+mod gofields;
 mod lifecycle;
 mod openapi;
 
@@ -61,6 +62,7 @@ fn generate() -> Result<String, Error> {
     let mut types = openapi::read(|path| get(&server, path))?;
     openapi::attach_types(&mut kinds, &types);
     openapi::keep_reachable(&mut types, &kinds);
+    gofields::add(&mut types)?;
     let removed = lifecycle::read(&version, &kinds)?;
     Ok(render(&version, &kinds, &types, &removed))
 }

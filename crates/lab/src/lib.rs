@@ -1,6 +1,6 @@
 //! An embedded Kubernetes API server with a scripted world: operators, workloads, people, faults and a clock.
 
-mod builtin;
+pub mod builtin;
 mod clock;
 mod crd;
 mod faults;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::Schema;
 use crate::model::{
-    ApiKind, Field, FieldType, Kind, ListType, MapType, PatchStrategy, Removed, Subresource, Type, Union,
+    ApiKind, Field, FieldType, Kind, ListType, MapType, Omit, PatchStrategy, Removed, Subresource, Type,
+    Union,
 };
 
 /// The form of `kinds.json` that this code reads.
@@ -80,6 +81,11 @@ struct RawField {
     patch: Vec<PatchStrategy>,
     merge_key: Option<&'static str>,
     default: Option<Value>,
+    omit: Option<&'static str>,
+    #[serde(default)]
+    pointer: bool,
+    go: Option<&'static str>,
+    via: Option<&'static str>,
 }
 
 #[derive(Deserialize)]
@@ -168,6 +174,15 @@ fn field(raw: RawField, required: bool) -> Result<Field, String> {
         merge_key: raw.merge_key,
         default: raw.default,
         required,
+        omit: match raw.omit {
+            None => Omit::Empty,
+            Some("zero") => Omit::Zero,
+            Some("never") => Omit::Never,
+            Some(other) => return Err(format!("omit `{other}`")),
+        },
+        pointer: raw.pointer,
+        go: raw.go,
+        via: raw.via,
     })
 }
 

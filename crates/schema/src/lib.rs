@@ -26,6 +26,7 @@
 //! | `kinds[]` | `group` (empty for the core), `version`, `kind`, `plural`, `singular`, `short` names, `categories`, `namespaced`, `verbs`, `type` (the name of its root type), `subresources` by name, each with `verbs` and, where it is not that of its parent, `kind`, `apiVersion` (missing: that of its parent) and `type` |
 //! | `types` | by name, such as `core.v1.Container`: `fields`, `required` names, `map: atomic` for a struct that is replaced as a whole, `unions` |
 //! | `types.*.fields` | by name: `type`, and where they apply `list` (`atomic`, `set`, `map`), `keys` of a `map` list, `map: atomic`, `patch` strategies and `mergeKey` of the strategic merge patch, `default` |
+//! | | from the Go structs: `omit` (`never`, `zero`; missing: when empty), `pointer: true` where zero and missing differ, `go` (the name of its type in error messages, where it does not follow from `type`: `int64`, `v1.PullPolicy`, `v1.MicroTime`), `via` (the embedded struct that declares it) |
 //! | `removed[]` | `apiVersion`, `kind`, the release it was removed `in`, its `replacement` or null |
 //!
 //! A type is one word. `string`, `bytes` (base64), `time`, `integer`, `number`, `boolean`, `quantity` and `int-or-string` are
@@ -46,7 +47,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use model::{
-    ApiKind, Field, FieldType, Kind, ListType, MapType, PatchStrategy, Removed, Subresource, Type, Union,
+    ApiKind, Field, FieldType, Kind, ListType, MapType, Omit, PatchStrategy, Removed, Subresource, Type,
+    Union,
 };
 pub use undeclared::FieldPath;
 
@@ -160,6 +162,20 @@ mod tests {
         assert!(Schema::builtin().kind("v1", "ConfigMap").unwrap().subresource("status").is_none());
         let exec = Schema::builtin().kind("v1", "Pod").unwrap().subresource("exec").unwrap();
         assert_eq!(exec.kind.as_ref().unwrap().api_version, "v1");
+    }
+
+    #[test]
+    fn the_go_structs_say_what_is_written_when_it_is_zero() {
+        let replicas = field("apps/v1", "Deployment", "spec.replicas");
+        assert_eq!((replicas.pointer, replicas.omit, replicas.go), (true, Omit::Empty, None));
+        let strategy = field("apps/v1", "Deployment", "spec.strategy");
+        assert_eq!((strategy.pointer, strategy.ty.go_name()), (false, "v1.DeploymentStrategy".into()));
+        assert_eq!(field("v1", "Pod", "spec.containers").omit, Omit::Never);
+        assert_eq!(field("v1", "Pod", "metadata.creationTimestamp").omit, Omit::Zero);
+        assert_eq!(field("v1", "Pod", "metadata.generation").go, Some("int64"));
+        assert_eq!(field("v1", "Pod", "spec.containers.imagePullPolicy").go, Some("v1.PullPolicy"));
+        assert_eq!(field("coordination.k8s.io/v1", "Lease", "spec.renewTime").go, Some("v1.MicroTime"));
+        assert_eq!(field("v1", "Pod", "spec.volumes.secret").via, Some("VolumeSource"));
     }
 
     #[test]

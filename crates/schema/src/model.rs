@@ -105,6 +105,25 @@ pub struct Field {
     pub default: Option<Value>,
     /// Whether an object without it is refused.
     pub required: bool,
+    /// When the server leaves it out of what it writes.
+    pub omit: Omit,
+    /// Whether the server tells a zero value from a missing one; lists, maps and bytes never do.
+    pub pointer: bool,
+    /// The name of its type in the server's error messages, where it is not [`FieldType::go_name`].
+    pub go: Option<&'static str>,
+    /// The embedded struct that declares it, which the server's error messages name in the path.
+    pub via: Option<&'static str>,
+}
+
+/// When a field is left out of what the server writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Omit {
+    /// When it is missing, an empty list or map, or a zero scalar; structs, times and quantities are always written.
+    Empty,
+    /// When it is zero, also as a struct or a time.
+    Zero,
+    /// Never: a missing value is written as null, zero or a struct of such values.
+    Never,
 }
 
 /// What a value is.
@@ -196,6 +215,25 @@ impl FieldType {
         match self {
             Self::List(inner) | Self::Map(inner) => inner.element(),
             other => other,
+        }
+    }
+
+    /// The name that the server's error messages have for it, unless the field says another.
+    pub fn go_name(&self) -> String {
+        match self {
+            Self::String => "string".into(),
+            Self::Bytes => "[]uint8".into(),
+            Self::Time => "v1.Time".into(),
+            Self::Integer => "int32".into(),
+            Self::Number => "float64".into(),
+            Self::Boolean => "bool".into(),
+            Self::Quantity => "resource.Quantity".into(),
+            Self::IntOrString => "intstr.IntOrString".into(),
+            Self::Object => "runtime.RawExtension".into(),
+            Self::Any => "v1.JSON".into(),
+            Self::List(inner) => format!("[]{}", inner.go_name()),
+            Self::Map(inner) => format!("map[string]{}", inner.go_name()),
+            Self::Struct(name) => name.split_once('.').map_or(*name, |(_, rest)| rest).into(),
         }
     }
 

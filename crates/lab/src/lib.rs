@@ -5,6 +5,7 @@ mod clock;
 mod crd;
 mod faults;
 mod fields;
+mod meta;
 mod rng;
 mod serve;
 mod server;
@@ -20,3 +21,4 @@ pub use faults::{
 pub use rng::Rng;
 pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};
 pub use server::discovery::discovery_router;
+pub use server::{Lab, LabOptions};

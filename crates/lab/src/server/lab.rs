@@ -85,7 +85,7 @@ impl Lab {
         let shared = Arc::new(Shared::new(core, Arc::clone(&options.clock)));
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&shared).keep_house(options.settle));
-        let faults = Faults::new(seed.fork("faults"), Arc::clone(&options.clock));
+        let faults = Faults::new(&seed, Arc::clone(&options.clock));
         Self { shared, faults, seed, _tasks: tasks }
     }
 

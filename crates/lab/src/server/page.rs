@@ -102,9 +102,8 @@ impl Start {
         let bad = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
             let at = match error {
-                base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-                base64::DecodeError::InvalidLength(length) => length,
-                base64::DecodeError::InvalidPadding => token.len(),
+                base64::DecodeError::InvalidByte(at, _) => at,
+                _ => token.len(),
             };
             bad(&format!("illegal base64 data at input byte {at}"))
         })?;

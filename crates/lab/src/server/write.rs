@@ -95,7 +95,7 @@ pub(crate) fn store_new(
     core.check_namespace(resource.group_name(), &namespace, &name)?;
     object["metadata"]["uid"] = core.uids.uid().into();
     object["metadata"]["creationTimestamp"] = call.now.as_str().into();
-    resource.admit_create(core, call, &mut object)?;
+    resource.admit_create(core, &mut object)?;
     resource.prepare_create(core, call, &mut object)?;
     let errors = resource.validate_create(&object);
     if !errors.is_empty() {
@@ -151,7 +151,7 @@ pub(crate) fn store_changed(
         given if old_version != given => return Err(Status::modified(resource.group_name(), name)),
         _ => {}
     }
-    resource.admit_update(core, call, &mut object, old)?;
+    resource.admit_update(core, &mut object, old)?;
     resource.prepare_update(core, call, &target.subresource, &mut object, old)?;
     let errors = resource.validate_update(&target.subresource, &object, old);
     if !errors.is_empty() {
@@ -159,6 +159,7 @@ pub(crate) fn store_changed(
     }
     check_size(&object)?;
     resource.to_storage(&mut object);
+    crate::fields::keep_times(old, &mut object);
     if object == **old {
         core.services.rollback();
         return Ok(Arc::clone(old));

@@ -2,6 +2,8 @@
 
 use lockstep_schema::{Kind, Schema};
 
+use crate::crd::definition::{Definition, Version};
+
 /// The names, scope and verbs of one served resource version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_field_names, reason = "short names are what they are called everywhere")]
@@ -55,12 +57,46 @@ impl Names {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// The names of one version of a CRD.
+    pub(crate) fn of_version(definition: &Definition, version: &Version) -> Self {
+        let names = &definition.names;
+        let part = |name: &str, group: &str, version: &str, kind: &str| SubresourceNames {
+            name: name.into(),
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            verbs: owned(&PART_VERBS),
+        };
+        let mut subresources = Vec::new();
+        if version.status {
+            subresources.push(part("status", &definition.group, &version.name, &names.kind));
+        }
+        if version.scale.is_some() {
+            subresources.push(part("scale", "autoscaling", "v1", "Scale"));
+        }
+        Self {
+            group: definition.group.clone(),
+            version: version.name.clone(),
+            kind: names.kind.clone(),
+            list_kind: names.list_kind.clone(),
+            plural: names.plural.clone(),
+            singular: names.singular.clone(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: definition.namespaced,
+            is_custom: true,
+            verbs: owned(&CUSTOM_VERBS),
+            subresources,
+        }
+    }
+
     /// All built-in kinds.
     pub(crate) fn builtin() -> Vec<Self> {
         Schema::builtin().kinds().map(Self::of_kind).collect()
     }
 
-    fn of_kind(kind: &Kind) -> Self {
+    /// The names of a built-in kind.
+    pub(crate) fn of_kind(kind: &Kind) -> Self {
         let subresources = kind.subresources.iter().map(|(name, sub)| {
             let (api_version, sub_kind) = match &sub.kind {
                 Some(other) => (other.api_version, other.kind),
@@ -91,6 +127,12 @@ impl Names {
         }
     }
 }
+
+/// What can be done with custom resources.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// What can be done with their parts.
+const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()

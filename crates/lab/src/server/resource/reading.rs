@@ -7,6 +7,10 @@ use crate::builtin::decode::{decode, strict_errors};
 use crate::builtin::defaults::default;
 use crate::status::Status;
 
+fn unknown_field(path: &str) -> String {
+    format!("unknown field {path:?}")
+}
+
 // === impl Resource ===
 
 impl Resource {
@@ -29,7 +33,9 @@ impl Resource {
             Sort::Custom(custom) => {
                 let mut object = object;
                 let mut problems = strict_errors(None, body);
-                problems.extend(custom.version.schema.prune(&mut object));
+                let unknown = custom.version.schema.prune(&mut object);
+                let unknown = unknown.map_err(|why| self.unreadable(&object, &why))?;
+                problems.extend(unknown.iter().map(|path| unknown_field(path)));
                 custom.version.schema.default(&mut object);
                 Ok((object, problems))
             }
@@ -46,9 +52,9 @@ impl Resource {
                 Ok((object, decoded.unknown))
             }
             Sort::Custom(custom) => {
-                let unknown = custom.version.schema.prune(&mut object);
+                let unknown = custom.version.schema.prune(&mut object)?;
                 custom.version.schema.default(&mut object);
-                Ok((object, unknown))
+                Ok((object, unknown.iter().map(|path| unknown_field(path)).collect()))
             }
         }
     }

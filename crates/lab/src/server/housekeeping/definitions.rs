@@ -1,0 +1,74 @@
+//! CRDs coming into force, changing, and going.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::garbage::drop_finalizer;
+use crate::crd::conditions;
+use crate::crd::definition::Definition;
+use crate::server::core::{Core, definitions_table};
+use crate::server::delete::{DeleteOptions, remove};
+use crate::server::resource::Resource;
+use crate::store::{Key, TableName};
+
+/// Keeps a CRD until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Looks at a CRD that was written or removed.
+pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
+    let Some(crd) = core.store.get(key).cloned() else {
+        let Some((plural, group)) = key.name().split_once('.') else { return };
+        core.registry.replace_custom(&TableName::new(group, plural), Vec::new());
+        return;
+    };
+    let mut new = Value::clone(&crd);
+    let others: Vec<Arc<Value>> = core
+        .store
+        .objects(&definitions_table(), "")
+        .into_iter()
+        .filter(|(path, other)| *path != key.path && other["spec"]["group"] == crd["spec"]["group"])
+        .map(|(_, other)| other)
+        .collect();
+    conditions::settle(&mut new, &others, now);
+    let is_deleted = new["metadata"].get("deletionTimestamp").is_some();
+    if is_deleted {
+        conditions::terminate(&mut new, now);
+    }
+    let crd = if new == *crd { crd } else { core.put(key, new) };
+    serve(core, &crd);
+    if is_deleted {
+        clean_up(core, key, &crd, now);
+    }
+}
+
+/// Serves what is established, and nothing else.
+fn serve(core: &mut Core, crd: &Value) {
+    let Ok(definition) = Definition::parse(crd) else { return };
+    let table = TableName::new(&definition.group, &definition.names.plural);
+    let resources = if conditions::is_established(crd) {
+        Resource::custom(crd, &Arc::new(definition))
+    } else {
+        Vec::new()
+    };
+    core.registry.replace_custom(&table, resources);
+}
+
+/// Deletes the objects of a CRD on its way out; when none is left its finalizer lets go.
+fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
+    let has_finalizer = crd["metadata"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|it| it == CLEANUP));
+    if !has_finalizer {
+        return;
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let table = TableName::new(&text(&crd["spec"]["group"]), &text(&crd["spec"]["names"]["plural"]));
+    if let Some(resource) = core.registry.of_table(&table).cloned() {
+        for (path, _) in core.store.objects(&table, "") {
+            let at = Key { table: table.clone(), path };
+            drop(remove(core, now, &resource, &at, &DeleteOptions::default()));
+        }
+    }
+    if core.store.objects(&table, "").is_empty() {
+        drop_finalizer(core, key, CLEANUP);
+    }
+}

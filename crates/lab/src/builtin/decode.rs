@@ -6,7 +6,7 @@
 
 mod quantity;
 mod scalar;
-mod strict;
+pub(crate) mod strict;
 mod walk;
 
 use lockstep_schema::{Kind, Schema};
@@ -16,14 +16,13 @@ use thiserror::Error;
 use crate::status::Status;
 
 pub(crate) use quantity::Quantity;
-pub(crate) use strict::strict_errors;
 
 /// An object as the server holds it.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     /// The object without unknown fields, every value in its canonical form.
     pub object: Value,
-    /// `unknown field "spec.foo"` per field that was dropped, in the order of the sorted object; see also [`strict_errors`].
+    /// `unknown field "spec.foo"` per field that was dropped, in the order of the sorted object; see also [`strict::strict_errors`].
     pub unknown: Vec<String>,
 }
 
@@ -84,6 +83,7 @@ mod tests {
         decode(kind(&text("apiVersion"), &text("kind")), object).expect_err("it cannot be read").to_string()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn config_map(fields: Value) -> Value {
         let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
         for (name, value) in fields.as_object().cloned().unwrap_or_default() {
@@ -92,6 +92,7 @@ mod tests {
         object
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn deployment(spec: Value) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec})
     }

@@ -4,7 +4,6 @@
 //! strategies of the registries fill in: that list is [`comparable`].
 #![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
 #![expect(clippy::unwrap_used, reason = "what the tests of a suite share is test code too")]
-#![expect(clippy::print_stdout, reason = "the counts are part of the result")]
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -6,7 +6,7 @@
 
 mod quantity;
 mod scalar;
-mod strict;
+pub(crate) mod strict;
 mod walk;
 
 use lockstep_schema::{Kind, Schema};
@@ -16,14 +16,13 @@ use thiserror::Error;
 use crate::status::Status;
 
 pub(crate) use quantity::Quantity;
-pub(crate) use strict::strict_errors;
 
 /// An object as the server holds it.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     /// The object without unknown fields, every value in its canonical form.
     pub object: Value,
-    /// `unknown field "spec.foo"` per field that was dropped, in the order of the sorted object; see also [`strict_errors`].
+    /// `unknown field "spec.foo"` per field that was dropped, in the order of the sorted object; see also [`strict::strict_errors`].
     pub unknown: Vec<String>,
 }
 
@@ -52,6 +51,12 @@ pub(crate) fn decode(kind: &Kind, mut object: Value) -> Result<Decoded, DecodeEr
     let mut walk = walk::Walk::new(schema, storage);
     walk.root(root, &mut object);
     walk.finish().map(|unknown| Decoded { object, unknown })
+}
+
+/// What the server writes for a field of a kind that nobody has set, such as the `status` of a new object; nothing when it is left out.
+pub(crate) fn unset(kind: &Kind, field: &str) -> Option<Value> {
+    let schema = Schema::builtin();
+    walk::Walk::new(schema, Storage::Protobuf).absent(schema.root(kind)?.field(field)?)
 }
 
 // === impl DecodeError ===
@@ -84,6 +89,7 @@ mod tests {
         decode(kind(&text("apiVersion"), &text("kind")), object).expect_err("it cannot be read").to_string()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn config_map(fields: Value) -> Value {
         let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
         for (name, value) in fields.as_object().cloned().unwrap_or_default() {
@@ -92,6 +98,7 @@ mod tests {
         object
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn deployment(spec: Value) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec})
     }
@@ -120,6 +127,13 @@ mod tests {
                 "firstTimestamp": null, "lastTimestamp": null, "eventTime": null, "reportingComponent": "",
                 "reportingInstance": ""})
         );
+    }
+
+    #[test]
+    fn an_empty_status_is_what_its_required_fields_make_of_it() {
+        assert_eq!(unset(kind("apps/v1", "Deployment"), "status"), Some(json!({})));
+        assert_eq!(unset(kind("apps/v1", "ReplicaSet"), "status"), Some(json!({"replicas": 0})));
+        assert_eq!(unset(kind("v1", "ConfigMap"), "data"), None);
     }
 
     #[test]

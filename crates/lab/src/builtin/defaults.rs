@@ -130,7 +130,9 @@ fn fill(ty: &FieldType, value: &mut Value) {
             if let FieldType::Struct(name) = &**inner
                 && PLANS.contains_key(name)
             {
-                items.iter_mut().for_each(|item| fill(inner, item));
+                for item in items {
+                    fill(inner, item);
+                }
             }
         }
         // NB: the server's defaulting does not look into maps of structs.

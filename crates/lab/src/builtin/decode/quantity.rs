@@ -81,7 +81,7 @@ impl Quantity {
         let mut exponent = decimal.saturating_sub(places);
 
         let is_fast = match format {
-            Format::Binary => fraction.is_empty() && whole.len() + (binary as usize) * 3 / 10 + 1 <= 15,
+            Format::Binary => fraction.is_empty() && whole.len() + (binary as usize) * 3 / 10 < 15,
             Format::Decimal | Format::Exponent => digits.len() <= FAST_DIGITS && exponent >= NANO,
         };
         let keeps_text = is_fast

@@ -33,7 +33,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub(super) fn canonical(ty: &FieldType, go: Option<&str>, value: &mut Value) -> Result<(), Problem> {
     let wrong = || Problem::Type(go.map_or_else(|| ty.go_name(), str::to_owned));
     match (ty, &mut *value) {
-        (FieldType::String, Value::String(_)) | (FieldType::Boolean, Value::Bool(_)) => Ok(()),
+        (FieldType::String | FieldType::IntOrString, Value::String(_))
+        | (FieldType::Boolean, Value::Bool(_)) => Ok(()),
         (FieldType::Integer, Value::Number(number)) => integer(number, go.unwrap_or("int32")),
         (FieldType::Number, Value::Number(number)) => {
             float(number);
@@ -42,7 +43,6 @@ pub(super) fn canonical(ty: &FieldType, go: Option<&str>, value: &mut Value) -> 
         (FieldType::Bytes, Value::String(text)) => bytes(text),
         (FieldType::Time, _) => time(value, go == Some("v1.MicroTime")),
         (FieldType::Quantity, _) => quantity(value),
-        (FieldType::IntOrString, Value::String(_)) => Ok(()),
         (FieldType::IntOrString, Value::Number(number)) => integer(number, "int32"),
         (FieldType::IntOrString, _) => Err(Problem::Type("int32".into())),
         _ => Err(wrong()),

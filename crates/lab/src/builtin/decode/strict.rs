@@ -110,10 +110,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         let mut seen = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
             let inner = match shape {
-                Shape::Struct(ty) => match ty.field(&key) {
-                    Some(field) => Some(Shape::of(&field.ty)),
-                    None => None,
-                },
+                Shape::Struct(ty) => ty.field(&key).map(|field| Shape::of(&field.ty)),
                 Shape::Map(inner) => Some(Shape::of(inner)),
                 Shape::Free => Some(Shape::Free),
                 Shape::List(_) | Shape::Opaque => Some(Shape::Opaque),

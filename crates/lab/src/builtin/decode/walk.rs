@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What is written for a field that is missing.
-    fn absent(&self, field: &Field) -> Option<Value> {
+    pub(super) fn absent(&self, field: &Field) -> Option<Value> {
         let null = || (field.omit == Omit::Never).then_some(Value::Null);
         if field.pointer {
             return null();

@@ -135,6 +135,7 @@ mod tests {
     use super::super::tests::filled;
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn spec(api_version: &str, kind: &str, spec: Value) -> Value {
         let mut object = filled(json!({"apiVersion": api_version, "kind": kind, "spec": spec}));
         let mut spec = object["spec"].take();

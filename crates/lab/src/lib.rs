@@ -5,6 +5,7 @@ mod clock;
 mod crd;
 mod faults;
 mod fields;
+mod meta;
 mod rng;
 mod serve;
 mod server;

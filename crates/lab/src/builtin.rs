@@ -18,3 +18,5 @@ pub fn read(object: Value) -> Result<Value, String> {
     defaults::default(kind, &mut object);
     Ok(object)
 }
+pub(crate) mod strategy;
+pub(crate) mod validate;

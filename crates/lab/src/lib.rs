@@ -2,7 +2,7 @@
 
 mod builtin;
 mod clock;
-mod crd;
+pub mod crd;
 mod faults;
 mod fields;
 mod rng;

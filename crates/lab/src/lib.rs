@@ -2,7 +2,7 @@
 
 pub mod builtin;
 mod clock;
-mod crd;
+pub mod crd;
 mod faults;
 mod fields;
 mod meta;

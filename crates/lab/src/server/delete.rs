@@ -10,6 +10,7 @@ use super::page::Page;
 use super::request::{Query, Target};
 use super::resource::Resource;
 use crate::builtin::strategy::deletion::DefaultPropagation;
+use crate::crd::lifecycle;
 use crate::status::{FieldError, GroupName, Status};
 use crate::store::Key;
 
@@ -182,6 +183,10 @@ pub(crate) fn remove(
     let metadata = &old["metadata"];
     let is_marked = metadata.get("deletionTimestamp").is_some();
     let mut new = Value::clone(&old);
+    if resource.is_definition() && !is_marked {
+        lifecycle::begin_deletion(&mut new, now);
+        return Ok(Deleted::Marked(if options.dry_run { Arc::new(new) } else { core.put(key, new) }));
+    }
 
     // A Pod that is already leaving only gets less time, never more.
     let grace = resource.grace(&old, options.grace_seconds);

@@ -6,7 +6,7 @@ use super::core::{Call, Core};
 use super::request::{FieldValidation, Target, WriteOptions};
 use super::resource::{Manager, Resource};
 use super::write::{NOTHING, Written, match_name, match_namespace, store_changed, store_new};
-use crate::builtin::decode::strict_errors;
+use crate::builtin::decode::strict::strict_errors;
 use crate::status::{FieldError, GroupName, Status};
 use crate::store::Key;
 

@@ -17,8 +17,9 @@ use super::core::{Call, Core};
 use crate::builtin::strategy::deletion::{self, DefaultPropagation};
 use crate::builtin::strategy::{self, Context, admission, rules, selectable};
 use crate::builtin::validate;
-use crate::crd::custom;
-use crate::crd::definition::{Definition, Version};
+use crate::crd::custom::{self, Part};
+use crate::crd::definition::{self, Definition, Version};
+use crate::crd::lifecycle;
 use crate::fields::{self, FieldSet, TypeRef, Types};
 use crate::meta;
 use crate::status::{FieldError, GroupName, Status};
@@ -156,7 +157,7 @@ impl Resource {
     fn reset_fields(&self, subresource: &str) -> FieldSet {
         match &self.sort {
             Sort::Builtin(kind) => FieldSet::of_names(rules::reset_fields(kind, subresource)),
-            Sort::Custom(custom) => FieldSet::of_names(custom::reset_fields(&custom.version, subresource)),
+            Sort::Custom(custom) => FieldSet::of_names(custom::reset_fields(&custom.version, part(subresource))),
         }
     }
 
@@ -205,17 +206,25 @@ impl Resource {
     pub(crate) fn check_selectable(&self, label: &str) -> Result<(), String> {
         match &self.sort {
             Sort::Builtin(kind) => selectable::field_value(kind, label, &Value::Null).map(drop),
-            Sort::Custom(custom) => custom::field_value(&custom.version, label, &Value::Null).map(drop),
+            Sort::Custom(custom) => {
+                let mut known = custom::selectable_fields(&custom.version, &Value::Null).into_iter();
+                match known.find(|(name, _)| name == label) {
+                    Some(_) => Ok(()),
+                    None => Err(format!("field label not supported: {label}")),
+                }
+            }
         }
     }
 
     /// The value of a field that objects can be selected by.
     pub(crate) fn field_value(&self, label: &str, object: &Value) -> String {
-        let value = match &self.sort {
-            Sort::Builtin(kind) => selectable::field_value(kind, label, object),
-            Sort::Custom(custom) => custom::field_value(&custom.version, label, object),
-        };
-        value.unwrap_or_default()
+        match &self.sort {
+            Sort::Builtin(kind) => selectable::field_value(kind, label, object).unwrap_or_default(),
+            Sort::Custom(custom) => {
+                let fields = custom::selectable_fields(&custom.version, object).into_iter();
+                fields.filter(|(name, _)| name == label).map(|(_, value)| value).next().unwrap_or_default()
+            }
+        }
     }
 
     /// Whether replacing an object that is not there creates it.
@@ -266,6 +275,11 @@ impl Resource {
         Ok(())
     }
 
+    /// Whether its objects are CRDs.
+    pub(crate) fn is_definition(&self) -> bool {
+        self.names.group == "apiextensions.k8s.io" && self.names.plural == "customresourcedefinitions"
+    }
+
     fn is_namespace(&self) -> bool {
         self.names.group.is_empty() && self.names.plural == "namespaces"
     }
@@ -305,6 +319,10 @@ impl Resource {
         object: &mut Value,
     ) -> Result<(), Status> {
         match &self.sort {
+            Sort::Builtin(_) if self.is_definition() => {
+                lifecycle::prepare_create(object);
+                Ok(())
+            }
             Sort::Builtin(kind) => {
                 let mut context =
                     Context { now: &call.now, user: call.user, services: &mut core.services };
@@ -328,6 +346,14 @@ impl Resource {
         old: &Value,
     ) -> Result<(), Status> {
         match &self.sort {
+            Sort::Builtin(_) if self.is_definition() => {
+                match subresource {
+                    "" => lifecycle::prepare_update(new, old),
+                    _ => lifecycle::prepare_status_update(new, old),
+                }
+                strategy::keep_system_fields(new, old);
+                Ok(())
+            }
             Sort::Builtin(kind) => {
                 let mut context =
                     Context { now: &call.now, user: call.user, services: &mut core.services };
@@ -335,7 +361,7 @@ impl Resource {
                     .map_err(|errors| self.invalid(new, &errors))
             }
             Sort::Custom(custom) => {
-                custom::prepare_update(&custom.version, subresource, new, old);
+                custom::prepare_update(&custom.version, part(subresource), new, old);
                 strategy::keep_system_fields(new, old);
                 Ok(())
             }
@@ -350,12 +376,17 @@ impl Resource {
     /// What is wrong with a new object.
     pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
         match &self.sort {
-            Sort::Builtin(kind) => validate::validate_create(kind, object),
-            Sort::Custom(custom) => {
-                let mut errors =
-                    meta::validate_meta_create(object, self.names.namespaced, meta::NameRule::Subdomain);
-                errors.extend(custom.version.schema.validate(object, None));
+            Sort::Builtin(kind) => {
+                let mut errors = validate::validate_create(kind, object);
+                if self.is_definition() {
+                    errors.extend(definition::validate(object, None));
+                }
                 errors
+            }
+            Sort::Custom(custom) => {
+                let errors =
+                    meta::validate_meta_create(object, self.names.namespaced, meta::NameRule::Subdomain);
+                custom::validate(&custom.version, Part::Main, object, None, embedded_meta, errors)
             }
         }
     }
@@ -363,11 +394,16 @@ impl Resource {
     /// What is wrong with a changed object.
     pub(crate) fn validate_update(&self, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
         match &self.sort {
-            Sort::Builtin(kind) => validate::validate_update(kind, subresource, new, old),
-            Sort::Custom(custom) => {
-                let mut errors = meta::validate_meta_update(new, old, self.names.namespaced);
-                errors.extend(custom.version.schema.validate(new, Some(old)));
+            Sort::Builtin(kind) => {
+                let mut errors = validate::validate_update(kind, subresource, new, old);
+                if self.is_definition() && subresource.is_empty() {
+                    errors.extend(definition::validate(new, Some(old)));
+                }
                 errors
+            }
+            Sort::Custom(custom) => {
+                let errors = meta::validate_meta_update(new, old, self.names.namespaced);
+                custom::validate(&custom.version, part(subresource), new, Some(old), embedded_meta, errors)
             }
         }
     }
@@ -385,6 +421,20 @@ impl Resource {
     pub(crate) fn from_storage(&self, object: &mut Value) {
         object["apiVersion"] = self.names.api_version().into();
     }
+}
+
+/// Checks the metadata of a resource inside another one.
+fn embedded_meta(object: &Value, path: &str) -> Vec<FieldError> {
+    let is_namespaced = object["metadata"].get("namespace").is_some();
+    let mut errors = meta::validate_meta_create(object, is_namespaced, meta::NameRule::PathSegment);
+    for error in &mut errors {
+        error.field = error.field.replacen("metadata", path, 1);
+    }
+    errors
+}
+
+fn part(subresource: &str) -> Part {
+    if subresource == "status" { Part::Status } else { Part::Main }
 }
 
 fn list_all(core: &Core, group: &str, plural: &str) -> Vec<Value> {

@@ -13,7 +13,7 @@ use super::resource::Resource;
 use super::verbs::{Head, check_content_type, wake};
 use super::write::store_changed;
 use crate::builtin::strategy::scale;
-use crate::crd::custom;
+use crate::crd::scale as custom_scale;
 use crate::fields::{self, FieldSet, Types};
 use crate::status::{FieldError, GroupName, Status};
 use crate::store::Key;
@@ -73,7 +73,10 @@ pub(super) fn answer(
 /// The path of the number of replicas.
 fn replicas_path(resource: &Resource) -> Vec<String> {
     match resource.version() {
-        Some(version) => custom::replicas_path(version),
+        Some(version) => {
+            let path = version.scale.as_ref().map_or("", |paths| paths.spec_replicas.as_str());
+            path.trim_start_matches('.').split('.').map(str::to_owned).collect()
+        }
         None => vec!["spec".into(), "replicas".into()],
     }
 }
@@ -81,8 +84,10 @@ fn replicas_path(resource: &Resource) -> Vec<String> {
 fn scale_of(resource: &Resource, object: &Value) -> Result<Value, Status> {
     let scale = match (resource.kind(), resource.version()) {
         (Some(kind), _) => scale::to_scale(kind, object),
-        (None, Some(version)) => Some(custom::to_scale(version, object)?),
-        (None, None) => None,
+        (None, version) => match version.and_then(|version| version.scale.as_ref()) {
+            Some(paths) => Some(custom_scale::read(paths, object)?),
+            None => None,
+        },
     };
     scale.ok_or_else(Status::no_such_resource)
 }
@@ -98,7 +103,11 @@ fn rescale(
     body: &[u8],
 ) -> Result<Answer, Status> {
     let target = &head.target;
-    let mut before = scale_of(resource, old)?;
+    let custom_paths = resource.version().and_then(|version| version.scale.as_ref());
+    let mut before = match custom_paths {
+        Some(paths) => custom_scale::before_write(paths, old)?,
+        None => scale_of(resource, old)?,
+    };
     let path = replicas_path(resource);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
@@ -118,8 +127,8 @@ fn rescale(
 
     let mut new = Value::clone(old);
     resource.from_storage(&mut new);
-    match resource.version() {
-        Some(version) => custom::apply_scale(version, &mut new, &after)?,
+    match custom_paths {
+        Some(paths) => new = custom_scale::write(paths, &new, &after)?,
         None => scale::apply_scale(&mut new, &after).map_err(|errors| {
             let kind = GroupName { group: "autoscaling", name: "Scale" };
             Status::invalid(kind, &target.name, &errors)

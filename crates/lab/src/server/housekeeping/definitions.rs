@@ -4,16 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::garbage::drop_finalizer;
-use crate::crd::conditions;
-use crate::crd::definition::Definition;
+use crate::crd::definition::{Definition, Names};
+use crate::crd::lifecycle::{self, Deletion, FINALIZER};
 use crate::server::core::{Core, definitions_table};
 use crate::server::delete::{DeleteOptions, remove};
 use crate::server::resource::Resource;
 use crate::store::{Key, TableName};
-
-/// Keeps a CRD until its objects are gone.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Looks at a CRD that was written or removed.
 pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
@@ -23,21 +19,16 @@ pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
         return;
     };
     let mut new = Value::clone(&crd);
-    let others: Vec<Arc<Value>> = core
-        .store
-        .objects(&definitions_table(), "")
-        .into_iter()
+    let others = core.store.objects(&definitions_table(), "");
+    let others: Vec<Names> = others
+        .iter()
         .filter(|(path, other)| *path != key.path && other["spec"]["group"] == crd["spec"]["group"])
-        .map(|(_, other)| other)
+        .map(|(_, other)| Names::parse(&other["status"]["acceptedNames"]))
         .collect();
-    conditions::settle(&mut new, &others, now);
-    let is_deleted = new["metadata"].get("deletionTimestamp").is_some();
-    if is_deleted {
-        conditions::terminate(&mut new, now);
-    }
+    lifecycle::reconcile(&mut new, &others, now);
     let crd = if new == *crd { crd } else { core.put(key, new) };
     serve(core, &crd);
-    if is_deleted {
+    if crd["metadata"].get("deletionTimestamp").is_some() {
         clean_up(core, key, &crd, now);
     }
 }
@@ -46,7 +37,7 @@ pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
 fn serve(core: &mut Core, crd: &Value) {
     let Ok(definition) = Definition::parse(crd) else { return };
     let table = TableName::new(&definition.group, &definition.names.plural);
-    let resources = if conditions::is_established(crd) {
+    let resources = if lifecycle::is_true(crd, "Established") {
         Resource::custom(crd, &Arc::new(definition))
     } else {
         Vec::new()
@@ -56,8 +47,8 @@ fn serve(core: &mut Core, crd: &Value) {
 
 /// Deletes the objects of a CRD on its way out; when none is left its finalizer lets go.
 fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
-    let has_finalizer = crd["metadata"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|it| it == CLEANUP));
-    if !has_finalizer {
+    let finalizers = crd["metadata"]["finalizers"].as_array();
+    if !finalizers.is_some_and(|list| list.iter().any(|it| it == FINALIZER)) {
         return;
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -68,7 +59,15 @@ fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
             drop(remove(core, now, &resource, &at, &DeleteOptions::default()));
         }
     }
-    if core.store.objects(&table, "").is_empty() {
-        drop_finalizer(core, key, CLEANUP);
+    let is_done = core.store.objects(&table, "").is_empty();
+    let mut new = crd.clone();
+    lifecycle::set_deletion(&mut new, if is_done { Deletion::Completed } else { Deletion::InProgress }, now);
+    if new == *crd {
+        return;
+    }
+    let is_free = new["metadata"].get("finalizers").is_none();
+    core.put(key, new);
+    if is_done && is_free {
+        core.remove(key);
     }
 }

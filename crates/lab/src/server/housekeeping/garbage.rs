@@ -135,7 +135,7 @@ fn keep_owners(object: &mut Value, keep: impl Fn(&Value) -> bool) {
 }
 
 /// Takes a finalizer away; when it was the last one the object goes.
-pub(super) fn drop_finalizer(core: &mut Core, key: &Key, name: &str) {
+fn drop_finalizer(core: &mut Core, key: &Key, name: &str) {
     let Some(old) = core.store.get(key).cloned() else { return };
     let listed = old["metadata"]["finalizers"].as_array().into_iter().flatten();
     let left: Vec<String> =

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Resource, Sort};
-use crate::builtin::decode::{decode, strict_errors};
+use crate::builtin::decode::decode;
+use crate::builtin::decode::strict::strict_errors;
 use crate::builtin::defaults::default;
 use crate::status::Status;
 

@@ -4,7 +4,7 @@
 //!
 //! * `uid` (anywhere, also inside texts and keys: the same uid gets the same number within one trace),
 //!   `resourceVersion`, `creationTimestamp`, `generation`, `deletionTimestamp` and `continue` of a metadata,
-//! * `time` of managed fields, `lastTransitionTime` and `lastUpdateTime` of conditions,
+//! * `time` of managed fields, which also decides the order of their entries: they are sorted; `lastTransitionTime` and `lastUpdateTime` of conditions,
 //! * `status` of workloads, which is dropped,
 //! * the cluster addresses and node ports of Services, as far as the server chooses them,
 //! * names that a case makes up to be alone on its server, and the random end of a generated name,
@@ -126,6 +126,13 @@ impl Normaliser {
         {
             let generated = format!("{prefix}{{generated}}");
             metadata.insert("name".into(), generated.into());
+        }
+        if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
+            let key = |entry: &Value| {
+                ["operation", "subresource", "apiVersion", "manager"]
+                    .map(|field| entry[field].as_str().unwrap_or_default().to_owned())
+            };
+            entries.sort_by_key(key);
         }
         self.object(&metadata)
     }
@@ -294,6 +301,14 @@ mod tests {
             "conditions": [{"type": "A", "lastTransitionTime": "present", "lastUpdateTime": "present",
                 "startTime": "t5"}]});
         assert_eq!(normal(&value), expected);
+    }
+
+    #[test]
+    fn managed_fields_are_sorted_because_their_order_is_that_of_their_times() {
+        let entry = |operation: &str, manager: &str| json!({"operation": operation, "manager": manager});
+        let (one, two, three) = (entry("Apply", "b"), entry("Update", "a"), entry("Update", "b"));
+        let value = json!({"metadata": {"managedFields": [three, one, two]}});
+        assert_eq!(normal(&value), json!({"metadata": {"managedFields": [one, two, three]}}));
     }
 
     #[test]

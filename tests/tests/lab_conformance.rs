@@ -16,6 +16,18 @@ mod target;
 #[path = "lab_conformance/wire.rs"]
 mod wire;
 
+#[path = "lab_conformance/apply.rs"]
+mod apply;
+#[path = "lab_conformance/apply_lists.rs"]
+mod apply_lists;
+#[path = "lab_conformance/patch.rs"]
+mod patch;
+#[path = "lab_conformance/pages.rs"]
+mod pages;
+#[path = "lab_conformance/selectors.rs"]
+mod selectors;
+#[path = "lab_conformance/watch.rs"]
+mod watch;
 #[path = "lab_conformance/writes.rs"]
 mod writes;
 
@@ -32,7 +44,7 @@ use target::{Case, Target};
 use xtask::kube::{Server, ServerOptions};
 
 /// Files of cases.
-const FILES: &[&[Case]] = &[writes::CASES];
+const FILES: &[&[Case]] = &[writes::CASES, patch::CASES, apply::CASES, apply_lists::CASES, selectors::CASES, pages::CASES, watch::CASES];
 /// Each group has at least this many.
 const LEAST_PER_GROUP: usize = 8;
 /// All groups together have at least this many.
@@ -82,6 +94,8 @@ fn real_server(controller_manager: bool) -> Server {
     let api_server_flags = vec![
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--etcd-compaction-interval=10s".to_owned(),
+        // As on every cluster: some messages name the key of the store.
+        "--etcd-prefix=/registry".to_owned(),
     ];
     let options = ServerOptions { controller_manager, api_server_flags, ..ServerOptions::default() };
     Server::start(&options).unwrap_or_else(|error| panic!("{error}"))

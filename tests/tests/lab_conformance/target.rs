@@ -217,6 +217,17 @@ impl Target {
         self.patch(path, "application/merge-patch+json", body).await
     }
 
+    /// A merge patch whose refusal quotes the whole stored object: recorded without its texts.
+    pub(crate) async fn merge_refused(&self, path: &str, body: Value) {
+        let body = self.fill_value(&body).to_string().into_bytes();
+        let call = self.call("PATCH", path).bytes("application/merge-patch+json", body);
+        let answer = call.send(&self.client).await;
+        let cause = &answer.body["details"]["causes"][0];
+        let outcome = json!({"code": answer.code, "reason": answer.body["reason"], "cause": cause["reason"],
+            "field": cause["field"]});
+        self.record(&format!("PATCH {}", plain(path)), outcome);
+    }
+
     pub(crate) async fn json_patch(&self, path: &str, body: Value) -> Answer {
         self.patch(path, "application/json-patch+json", body).await
     }
@@ -324,7 +335,20 @@ impl Watch<'_> {
         self.collect(|events| events.last().is_some_and(|event| event["type"] == "BOOKMARK")).await
     }
 
+    /// Next events, unrecorded: for those whose order is open.
+    pub(crate) async fn peek_events(&mut self, count: usize) -> Vec<Value> {
+        self.read(|events| events.len() == count).await
+    }
+
     async fn collect(&mut self, done: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let events = self.read(done).await;
+        if self.lines.is_some() {
+            self.target.record(&self.label, Value::Array(events.clone()));
+        }
+        events
+    }
+
+    async fn read(&mut self, done: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut events = Vec::new();
         let Some(lines) = &mut self.lines else { return events };
         while !done(&events) {
@@ -333,7 +357,6 @@ impl Watch<'_> {
                 None => break,
             }
         }
-        self.target.record(&self.label, Value::Array(events.clone()));
         events
     }
 }

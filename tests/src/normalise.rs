@@ -95,19 +95,35 @@ impl Normaliser {
     }
 
     fn object(&mut self, map: &Map<String, Value>) -> Value {
-        let kind = map.get("kind").and_then(Value::as_str).unwrap_or_default();
+        self.object_of("", map)
+    }
+
+    /// Items of a list do not say their kind; the list does.
+    fn object_of(&mut self, kind: &str, map: &Map<String, Value>) -> Value {
+        let kind = map.get("kind").and_then(Value::as_str).unwrap_or(kind);
         let mut result = Map::new();
         for (key, value) in map {
             let value = match (key.as_str(), value) {
                 ("status", Value::Object(_)) if WORKLOADS.contains(&kind) => continue,
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata),
                 (time, Value::String(_)) if TIMES.contains(&time) => PRESENT.into(),
+                ("items", Value::Array(items)) if kind.ends_with("List") => {
+                    self.items(kind.trim_end_matches("List"), items)
+                }
                 ("spec", Value::Object(spec)) if kind == "Service" => self.value(&service(spec)),
                 (_, value) => self.value(value),
             };
             result.insert(self.text(key), value);
         }
         Value::Object(result)
+    }
+
+    fn items(&mut self, kind: &str, items: &[Value]) -> Value {
+        let item = |item: &Value| match item {
+            Value::Object(map) => self.object_of(kind, map),
+            other => self.value(other),
+        };
+        Value::Array(items.iter().map(item).collect())
     }
 
     fn metadata(&mut self, metadata: &Map<String, Value>) -> Value {
@@ -332,6 +348,8 @@ mod tests {
             "healthCheckNodePort": "present", "ports": [{"port": 80, "nodePort": "present"},
                 {"port": 81, "nodePort": 0}]}});
         assert_eq!(normal(&value), expected);
+        let list = json!({"kind": "ServiceList", "items": [{"spec": {"clusterIP": "172.30.0.9"}}]});
+        assert_eq!(normal(&list)["items"][0]["spec"]["clusterIP"], PRESENT);
         let headless = json!({"kind": "Service", "spec": {"clusterIP": "None", "clusterIPs": ["None"]}});
         assert_eq!(normal(&headless), headless);
     }

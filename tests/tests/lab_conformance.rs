@@ -20,10 +20,14 @@ mod wire;
 mod apply;
 #[path = "lab_conformance/apply_lists.rs"]
 mod apply_lists;
-#[path = "lab_conformance/patch.rs"]
-mod patch;
+#[path = "lab_conformance/deletion.rs"]
+mod deletion;
+#[path = "lab_conformance/namespaces.rs"]
+mod namespaces;
 #[path = "lab_conformance/pages.rs"]
 mod pages;
+#[path = "lab_conformance/patch.rs"]
+mod patch;
 #[path = "lab_conformance/selectors.rs"]
 mod selectors;
 #[path = "lab_conformance/watch.rs"]
@@ -44,13 +48,25 @@ use target::{Case, Target};
 use xtask::kube::{Server, ServerOptions};
 
 /// Files of cases.
-const FILES: &[&[Case]] = &[writes::CASES, patch::CASES, apply::CASES, apply_lists::CASES, selectors::CASES, pages::CASES, watch::CASES];
+const FILES: &[&[Case]] = &[
+    writes::CASES,
+    patch::CASES,
+    apply::CASES,
+    apply_lists::CASES,
+    selectors::CASES,
+    pages::CASES,
+    watch::CASES,
+    deletion::CASES,
+    namespaces::CASES,
+];
 /// Each group has at least this many.
 const LEAST_PER_GROUP: usize = 8;
 /// All groups together have at least this many.
 const LEAST: usize = 120;
 /// Cases that run at a time on each server.
 const CONCURRENCY: usize = 8;
+/// A case that takes longer is named.
+const SLOW: Duration = Duration::from_secs(5);
 /// How long one case may take.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -103,7 +119,9 @@ fn real_server(controller_manager: bool) -> Server {
 
 async fn client_of(kubeconfig: &Path) -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    // The answer of the server is wanted, also when it says "later".
+    config.default_retry = false;
     Client::try_from(config).unwrap()
 }
 
@@ -132,8 +150,12 @@ async fn run(cases: &[&'static Case], pair: &Pair, side: &str) -> BTreeMap<&'sta
         let target = Target::new(client.clone(), &format!("conf-{side}-{number:03}"), &shared);
         async move {
             target.given("namespaces", objects::namespace("{id}")).await;
+            let start = Instant::now();
             if tokio::time::timeout(PATIENCE, (case.run)(&target)).await.is_err() {
                 target.note("timed out", side);
+            }
+            if start.elapsed() > SLOW {
+                println!("slow: {} took {:.1?} on server {side}", case.name, start.elapsed());
             }
             (case.name, target.trace())
         }

@@ -87,9 +87,9 @@ async fn a_value_of_another_manager_is_a_conflict(t: &Target) {
 }
 
 async fn several_conflicts_are_named_at_once(t: &Target) {
-    t.apply("one", "configmaps/a", data(json!({"k": "v", "l": "v"}))).await;
-    t.apply("two", "configmaps/a", data(json!({"m": "v"}))).await;
-    t.apply("three", "configmaps/a", data(json!({"k": "w", "l": "w", "m": "w"}))).await;
+    // Of one manager: the real server names several managers in a random order.
+    t.apply("one", "configmaps/a", data(json!({"k": "v", "l": "v", "m": "v"}))).await;
+    t.apply("two", "configmaps/a", data(json!({"m": "w", "l": "w", "n": "w"}))).await;
     t.given("deployments", deployment("a")).await;
     let mut other = deployment("a");
     other["spec"]["replicas"] = json!(3);
@@ -120,7 +120,12 @@ async fn a_dropped_field_is_removed(t: &Target) {
     t.apply("one", "deployments/a", body).await;
     t.apply("one", "deployments/a", deployment("a")).await;
     t.apply("one", "configmaps/a", data(json!({"k": "v"}))).await;
-    t.apply("one", "configmaps/a", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})).await;
+    t.apply(
+        "one",
+        "configmaps/a",
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
+    )
+    .await;
 }
 
 async fn a_dropped_field_with_a_default_gets_the_default(t: &Target) {
@@ -157,7 +162,12 @@ async fn a_first_apply_over_an_untracked_object_knows_who_was_before(t: &Target)
 }
 
 async fn an_apply_that_owns_nothing_has_no_entry(t: &Target) {
-    t.apply("one", "configmaps/a", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})).await;
+    t.apply(
+        "one",
+        "configmaps/a",
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
+    )
+    .await;
     t.apply("one", "configmaps/b", config_map("b", json!({}))).await;
     t.apply("one", "configmaps/b", config_map("b", json!({"k": "v"}))).await;
     t.apply("one", "configmaps/b", config_map("b", json!({}))).await;
@@ -167,7 +177,8 @@ async fn an_apply_without_a_manager_is_invalid(t: &Target) {
     t.patch("configmaps/a", "application/apply-patch+yaml", data(json!({}))).await;
     t.patch("configmaps/a?force=true", "application/apply-patch+yaml", data(json!({}))).await;
     t.merge("configmaps/a?force=true", json!({})).await;
-    t.patch("configmaps/a?fieldManager=one&force=maybe", "application/apply-patch+yaml", data(json!({}))).await;
+    t.patch("configmaps/a?fieldManager=one&force=maybe", "application/apply-patch+yaml", data(json!({})))
+        .await;
 }
 
 async fn an_apply_with_managed_fields_is_refused(t: &Target) {
@@ -366,7 +377,11 @@ async fn managed_fields_can_be_given_to_another_manager(t: &Target) {
     t.given("configmaps?fieldManager=old", data(json!({"k": "v", "l": "v"}))).await;
     let entry = json!({"manager": "new", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
         "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:k": {}, "f:l": {}}}});
-    t.json_patch("configmaps/a", json!([{"op": "replace", "path": "/metadata/managedFields", "value": [entry]}])).await;
+    t.json_patch(
+        "configmaps/a",
+        json!([{"op": "replace", "path": "/metadata/managedFields", "value": [entry]}]),
+    )
+    .await;
     t.apply("new", "configmaps/a", data(json!({"k": "v"}))).await;
 }
 
@@ -399,9 +414,7 @@ async fn many_update_managers_are_merged_into_one(t: &Target) {
 }
 
 async fn string_data_stays_owned_as_it_was_applied(t: &Target) {
-    let secret = |texts: Value| {
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": texts})
-    };
+    let secret = |texts: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": texts});
     let one = t.apply("one", "secrets/a", secret(json!({"k": "v", "l": "v"}))).await;
     let two = t.apply("one", "secrets/a", secret(json!({"k": "v", "l": "v"}))).await;
     t.note("same version", one.meta("resourceVersion") == two.meta("resourceVersion"));
@@ -413,7 +426,8 @@ async fn a_default_strategy_stands_in_the_way_of_another_one(t: &Target) {
     let mut body = deployment("a");
     body["spec"]["strategy"] = json!({"type": "Recreate"});
     t.apply("one", "deployments/a", body.clone()).await;
-    body["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    body["spec"]["strategy"] =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
     t.apply("one", "deployments/a", body.clone()).await;
     body["spec"]["strategy"] = json!({"type": "Recreate"});
     t.apply("one", "deployments/a", body).await;
@@ -422,7 +436,8 @@ async fn a_default_strategy_stands_in_the_way_of_another_one(t: &Target) {
     t.apply("one", "deployments/b", body.clone()).await;
     body["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "configMap": {"name": "x"}}]);
     t.apply("one", "deployments/b", body.clone()).await;
-    body["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "configMap": {"name": "x"}, "emptyDir": null}]);
+    body["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "v", "configMap": {"name": "x"}, "emptyDir": null}]);
     t.apply("one", "deployments/b", body).await;
 }
 

@@ -48,7 +48,12 @@ async fn a_set_with_a_repeated_member_is_refused(t: &Target) {
 
 async fn a_keyed_list_is_merged_by_its_keys(t: &Target) {
     apply(t, "one", json!({"ports": [{"port": 1, "protocol": "TCP", "note": "x"}]})).await;
-    apply(t, "two", json!({"ports": [{"port": 1, "protocol": "UDP", "note": "y"}, {"port": 2, "protocol": "TCP"}]})).await;
+    apply(
+        t,
+        "two",
+        json!({"ports": [{"port": 1, "protocol": "UDP", "note": "y"}, {"port": 2, "protocol": "TCP"}]}),
+    )
+    .await;
     apply(t, "two", json!({"ports": [{"port": 1, "protocol": "TCP", "note": "z"}]})).await;
     t.get("widgets/a").await;
 }
@@ -97,17 +102,37 @@ async fn an_atomic_object_has_one_owner(t: &Target) {
 }
 
 async fn keyed_lists_inside_keyed_lists_are_merged(t: &Target) {
-    apply(t, "one", json!({"groups": [{"name": "g", "members": [{"name": "a", "role": "x"}, {"name": "b"}]}]})).await;
+    apply(
+        t,
+        "one",
+        json!({"groups": [{"name": "g", "members": [{"name": "a", "role": "x"}, {"name": "b"}]}]}),
+    )
+    .await;
     apply(t, "two", json!({"groups": [{"name": "g", "members": [{"name": "c"}]}, {"name": "h"}]})).await;
     apply(t, "two", json!({"groups": [{"name": "g", "members": [{"name": "a", "role": "y"}]}]})).await;
     apply(t, "one", json!({"groups": [{"name": "g", "members": [{"name": "b"}]}]})).await;
 }
 
 async fn the_order_of_items_follows_the_applier(t: &Target) {
-    apply(t, "one", json!({"groups": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "tags": ["x", "y", "z"]})).await;
-    apply(t, "one", json!({"groups": [{"name": "c"}, {"name": "b"}, {"name": "a"}], "tags": ["z", "y", "x"]})).await;
+    apply(
+        t,
+        "one",
+        json!({"groups": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "tags": ["x", "y", "z"]}),
+    )
+    .await;
+    apply(
+        t,
+        "one",
+        json!({"groups": [{"name": "c"}, {"name": "b"}, {"name": "a"}], "tags": ["z", "y", "x"]}),
+    )
+    .await;
     apply(t, "two", json!({"groups": [{"name": "d"}, {"name": "b"}], "tags": ["w", "y"]})).await;
-    apply(t, "one", json!({"groups": [{"name": "b"}, {"name": "e"}, {"name": "c"}], "tags": ["y", "v", "z"]})).await;
+    apply(
+        t,
+        "one",
+        json!({"groups": [{"name": "b"}, {"name": "e"}, {"name": "c"}], "tags": ["y", "v", "z"]}),
+    )
+    .await;
 }
 
 async fn a_map_is_owned_key_by_key(t: &Target) {
@@ -131,7 +156,12 @@ async fn containers_and_their_environment_are_merged(t: &Target) {
         body["spec"]["template"]["spec"]["containers"][0]["env"] = environment;
         body
     };
-    t.apply("one", "deployments/a", with(json!([{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]))).await;
+    t.apply(
+        "one",
+        "deployments/a",
+        with(json!([{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}])),
+    )
+    .await;
     let sidecar = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {
         "selector": {"matchLabels": {"app": "a"}}, "template": {"spec": {"containers": [
             {"name": "c", "env": [{"name": "C", "value": "3"}]},
@@ -183,9 +213,18 @@ async fn an_emptied_list_disappears(t: &Target) {
 
 async fn an_update_inside_a_keyed_item_takes_only_that_field(t: &Target) {
     apply(t, "one", json!({"ports": [{"port": 1, "note": "x"}, {"port": 2, "note": "x"}]})).await;
-    t.json_patch("widgets/a?fieldManager=two", json!([{"op": "replace", "path": "/spec/ports/1/note", "value": "y"}])).await;
+    t.json_patch(
+        "widgets/a?fieldManager=two",
+        json!([{"op": "replace", "path": "/spec/ports/1/note", "value": "y"}]),
+    )
+    .await;
     t.json_patch("widgets/a?fieldManager=two", json!([{"op": "remove", "path": "/spec/ports/0"}])).await;
-    t.force("one", "widgets/a", widget("a", json!({"ports": [{"port": 1, "note": "x"}, {"port": 2, "note": "x"}]}))).await;
+    t.force(
+        "one",
+        "widgets/a",
+        widget("a", json!({"ports": [{"port": 1, "note": "x"}, {"port": 2, "note": "x"}]})),
+    )
+    .await;
 }
 
 async fn a_set_inside_a_keyed_item_is_merged(t: &Target) {

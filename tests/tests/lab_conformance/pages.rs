@@ -188,7 +188,9 @@ async fn a_list_of_an_exact_version_shows_the_past(t: &Target) {
     let version = t.peek("configmaps/a").await.meta("resourceVersion");
     given(t, &["b"]).await;
     t.delete("configmaps/a").await;
-    let list = t.get(&format!("configmaps?labelSelector=all=x&resourceVersion={version}&resourceVersionMatch=Exact")).await;
+    let list = t
+        .get(&format!("configmaps?labelSelector=all=x&resourceVersion={version}&resourceVersionMatch=Exact"))
+        .await;
     t.note("that version", list.meta("resourceVersion") == version);
 }
 
@@ -225,7 +227,11 @@ async fn a_get_of_a_version_is_not_older(t: &Target) {
 async fn a_list_is_sorted_by_name(t: &Target) {
     given(t, &["b", "a.b", "a", "a-b", "c", "0"]).await;
     let list = t.get("configmaps?labelSelector=all=x").await;
-    let names: Vec<Value> =
-        list.body["items"].as_array().into_iter().flatten().map(|item| item["metadata"]["name"].clone()).collect();
+    let names: Vec<Value> = list.body["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|item| item["metadata"]["name"].clone())
+        .collect();
     t.note("names", names);
 }

@@ -199,7 +199,8 @@ async fn an_empty_json_patch_writes_nothing(t: &Target) {
     let made = t.given("configmaps", config_map("a", json!({"k": "v"}))).await;
     let next = t.json_patch("configmaps/a", json!([])).await;
     t.note("same version", made.meta("resourceVersion") == next.meta("resourceVersion"));
-    let same = t.json_patch("configmaps/a", json!([{"op": "replace", "path": "/data/k", "value": "v"}])).await;
+    let same =
+        t.json_patch("configmaps/a", json!([{"op": "replace", "path": "/data/k", "value": "v"}])).await;
     t.note("same version", made.meta("resourceVersion") == same.meta("resourceVersion"));
 }
 
@@ -226,14 +227,19 @@ async fn a_patch_of_finalizers_and_owners_is_stored(t: &Target) {
     t.merge("configmaps/a", json!({"metadata": meta})).await;
     t.merge("configmaps/a", json!({"metadata": {"finalizers": ["noslash"]}})).await;
     t.merge("configmaps/a", json!({"metadata": {"finalizers": ["Bad Name/x"]}})).await;
-    t.merge("configmaps/a", json!({"metadata": {"ownerReferences": [{"kind": "ConfigMap", "name": ""}]}})).await;
+    t.merge("configmaps/a", json!({"metadata": {"ownerReferences": [{"kind": "ConfigMap", "name": ""}]}}))
+        .await;
     t.merge("configmaps/a", json!({"metadata": {"finalizers": null, "ownerReferences": null}})).await;
 }
 
 async fn a_patch_names_its_field_manager(t: &Target) {
     t.given("configmaps?fieldManager=maker", config_map("a", json!({"k": "v"}))).await;
     t.merge("configmaps/a?fieldManager=merger", json!({"data": {"m": "1"}})).await;
-    t.json_patch("configmaps/a?fieldManager=patcher", json!([{"op": "add", "path": "/data/p", "value": "1"}])).await;
+    t.json_patch(
+        "configmaps/a?fieldManager=patcher",
+        json!([{"op": "add", "path": "/data/p", "value": "1"}]),
+    )
+    .await;
     t.merge(&format!("configmaps/a?fieldManager={}", "m".repeat(129)), json!({"data": {"m": "2"}})).await;
     t.merge("configmaps/a?fieldManager=a%07b", json!({"data": {"m": "3"}})).await;
 }

@@ -48,8 +48,12 @@ async fn select(t: &Target, selectors: &[&str]) {
     given(t).await;
     for selector in selectors {
         let answer = t.peek(&format!("configmaps?labelSelector={selector}")).await;
-        let names: Vec<Value> =
-            answer.body["items"].as_array().into_iter().flatten().map(|item| item["metadata"]["name"].clone()).collect();
+        let names: Vec<Value> = answer.body["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| item["metadata"]["name"].clone())
+            .collect();
         t.note(selector, json!({"code": answer.code, "names": names, "status": answer.body["message"]}));
     }
     t.get(&format!("configmaps?labelSelector={}", selectors[0])).await;
@@ -101,7 +105,9 @@ async fn an_empty_selector_selects_all(t: &Target) {
 }
 
 async fn a_wrong_label_selector_is_refused(t: &Target) {
-    for selector in ["a b", "=x", "a in b", "a in (b", "a=b c", "a=-b", "-a=b", "x/y/z=b", "a===b", ",", "!a=b", "a<1.5"] {
+    for selector in
+        ["a b", "=x", "a in b", "a in (b", "a=b c", "a=-b", "-a=b", "x/y/z=b", "a===b", ",", "!a=b", "a<1.5"]
+    {
         t.get(&format!("configmaps?labelSelector={selector}")).await;
     }
     t.get("widgets?labelSelector=a b").await;
@@ -137,12 +143,19 @@ async fn a_field_selector_of_pods_looks_at_phase_and_node(t: &Target) {
     t.get("pods?fieldSelector=spec.nodeName=").await;
     t.get("pods?fieldSelector=status.phase=Pending,spec.nodeName!=node-1").await;
     t.get("pods?fieldSelector=status.phase!=Pending").await;
-    t.get("pods?fieldSelector=spec.restartPolicy=Always,spec.schedulerName=default-scheduler,metadata.name=a").await;
+    t.get(
+        "pods?fieldSelector=spec.restartPolicy=Always,spec.schedulerName=default-scheduler,metadata.name=a",
+    )
+    .await;
 }
 
 async fn a_field_selector_of_secrets_looks_at_the_type(t: &Target) {
     for (name, kind) in [("a", "Opaque"), ("b", "example.com/other")] {
-        t.given("secrets", json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": kind})).await;
+        t.given(
+            "secrets",
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": kind}),
+        )
+        .await;
     }
     t.get("secrets?fieldSelector=type=example.com/other").await;
 }

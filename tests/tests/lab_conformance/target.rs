@@ -200,11 +200,18 @@ impl Target {
 
     /// DELETE with options in its body.
     pub(crate) async fn delete_with(&self, path: &str, options: Value) -> Answer {
-        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
-        for (key, value) in options.as_object().into_iter().flatten() {
-            body[key] = value.clone();
-        }
-        self.do_it(path, self.call("DELETE", path).body(&self.fill_value(&body))).await
+        self.do_it(path, self.call("DELETE", path).body(&self.fill_value(&delete_options(options)))).await
+    }
+
+    /// DELETE whose answer is not compared.
+    pub(crate) async fn delete_unrecorded(&self, path: &str, options: Value) -> Answer {
+        self.call("DELETE", path).body(&self.fill_value(&delete_options(options))).send(&self.client).await
+    }
+
+    /// A merge patch whose answer is not compared.
+    pub(crate) async fn merge_quiet(&self, path: &str, body: Value) -> Answer {
+        let body = self.fill_value(&body).to_string().into_bytes();
+        self.call("PATCH", path).bytes("application/merge-patch+json", body).send(&self.client).await
     }
 
     /// A patch with any content type.
@@ -219,9 +226,7 @@ impl Target {
 
     /// A merge patch whose refusal quotes the whole stored object: recorded without its texts.
     pub(crate) async fn merge_refused(&self, path: &str, body: Value) {
-        let body = self.fill_value(&body).to_string().into_bytes();
-        let call = self.call("PATCH", path).bytes("application/merge-patch+json", body);
-        let answer = call.send(&self.client).await;
+        let answer = self.merge_quiet(path, body).await;
         let cause = &answer.body["details"]["causes"][0];
         let outcome = json!({"code": answer.code, "reason": answer.body["reason"], "cause": cause["reason"],
             "field": cause["field"]});
@@ -380,4 +385,10 @@ fn plain(path: &str) -> String {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+fn delete_options(mut options: Value) -> Value {
+    options["apiVersion"] = json!("v1");
+    options["kind"] = json!("DeleteOptions");
+    options
 }

@@ -17,7 +17,7 @@ cases!("watch", controllers: false;
     a_watch_of_one_name_sees_only_that_object,
     a_watch_over_all_namespaces_sees_this_one,
     a_watch_from_a_forgotten_version_is_gone,
-    a_watch_from_a_future_version_is_refused,
+    a_watch_from_a_future_version_waits,
     a_watch_from_a_wrong_version_is_refused,
     initial_events_end_with_a_marked_bookmark,
     initial_events_of_nothing_are_only_the_bookmark,
@@ -54,7 +54,11 @@ async fn a_watch_from_a_version_tells_what_came_after(t: &Target) {
     let events = watch.events(3).await;
     t.note("the deletion has a newer version", {
         let number = |index: usize| -> u64 {
-            events[index]["object"]["metadata"]["resourceVersion"].as_str().unwrap_or_default().parse().unwrap_or_default()
+            events[index]["object"]["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap_or_default()
+                .parse()
+                .unwrap_or_default()
         };
         number(2) > number(1)
     });
@@ -92,7 +96,10 @@ async fn an_object_that_loses_the_label_is_deleted_for_the_watch(t: &Target) {
     t.merge("configmaps/b", json!({"metadata": {"labels": {"all": "y"}}, "data": {"k": "v"}})).await;
     let events = watch.events(2).await;
     let newest = t.peek("configmaps/b").await.meta("resourceVersion");
-    t.note("version of the change", events.get(1).is_some_and(|event| event["object"]["metadata"]["resourceVersion"] == newest));
+    t.note(
+        "version of the change",
+        events.get(1).is_some_and(|event| event["object"]["metadata"]["resourceVersion"] == newest),
+    );
 }
 
 async fn an_object_that_gains_the_label_is_added_for_the_watch(t: &Target) {
@@ -140,14 +147,13 @@ async fn a_watch_over_all_namespaces_sees_this_one(t: &Target) {
     watch.events(1).await;
 }
 
-/// No server keeps what was before its own first object.
+/// Nothing is kept from before the definition of the kind.
 async fn a_watch_from_a_forgotten_version_is_gone(t: &Target) {
-    t.watch("configmaps?resourceVersion=1").await.to_the_end().await;
     t.watch("widgets?resourceVersion=1").await.to_the_end().await;
 }
 
-async fn a_watch_from_a_future_version_is_refused(t: &Target) {
-    t.watch("configmaps?resourceVersion=99999999&timeoutSeconds=5").await.to_the_end().await;
+async fn a_watch_from_a_future_version_waits(t: &Target) {
+    t.watch("configmaps?resourceVersion=99999999&timeoutSeconds=1").await.to_the_end().await;
 }
 
 async fn a_watch_from_a_wrong_version_is_refused(t: &Target) {
@@ -182,7 +188,9 @@ async fn initial_events_need_their_other_options(t: &Target) {
     t.watch("configmaps?sendInitialEvents=true&resourceVersionMatch=Exact").await.to_the_end().await;
     t.watch("configmaps?resourceVersionMatch=NotOlderThan").await.to_the_end().await;
     let version = version(t, "services").await;
-    let none = format!("services?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion={version}");
+    let none = format!(
+        "services?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion={version}"
+    );
     t.watch(&format!("{none}&timeoutSeconds=1")).await.to_the_end().await;
 }
 
@@ -193,10 +201,12 @@ async fn a_watch_ends_when_its_time_is_over(t: &Target) {
 }
 
 async fn a_watch_with_bookmarks_gets_one_before_its_end(t: &Target) {
-    let path = from_now(t, "services", "allowWatchBookmarks=true&timeoutSeconds=4&").await;
-    t.watch(&path).await.to_the_end().await;
-    let path = from_now(t, "widgets", "allowWatchBookmarks=true&timeoutSeconds=4&").await;
-    t.watch(&path).await.to_the_end().await;
+    let path =
+        from_now(t, "configmaps", "labelSelector=none&allowWatchBookmarks=true&timeoutSeconds=6&").await;
+    let mut watch = t.watch(&path).await;
+    // Without any write there is nothing to say.
+    t.given("configmaps", config_map("other", json!({}))).await;
+    watch.to_the_bookmark().await;
 }
 
 async fn a_watch_of_metadata_shows_nothing_else(t: &Target) {
@@ -233,8 +243,12 @@ async fn a_deleted_collection_is_a_deletion_for_each(t: &Target) {
     }
     let mut watch = t.watch(&from_now(t, "configmaps", "labelSelector=all=x&").await).await;
     t.delete("configmaps?labelSelector=all=x").await;
-    let mut names: Vec<String> =
-        watch.peek_events(2).await.iter().map(|event| format!("{} {}", event["type"], event["object"]["metadata"]["name"])).collect();
+    let mut names: Vec<String> = watch
+        .peek_events(2)
+        .await
+        .iter()
+        .map(|event| format!("{} {}", event["type"], event["object"]["metadata"]["name"]))
+        .collect();
     names.sort();
     t.note("events in any order", names);
 }
@@ -266,7 +280,10 @@ async fn a_dry_run_causes_no_event(t: &Target) {
 }
 
 async fn the_deprecated_watch_path_gives_the_same_events(t: &Target) {
-    let path = format!("/api/v1/watch/namespaces/{{id}}/configmaps?resourceVersion={}", version(t, "configmaps").await);
+    let path = format!(
+        "/api/v1/watch/namespaces/{{id}}/configmaps?resourceVersion={}",
+        version(t, "configmaps").await
+    );
     let mut watch = t.watch(&path).await;
     t.given("configmaps", config_map("a", json!({}))).await;
     watch.events(1).await;

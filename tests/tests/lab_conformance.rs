@@ -20,16 +20,32 @@ mod wire;
 mod apply;
 #[path = "lab_conformance/apply_lists.rs"]
 mod apply_lists;
+#[path = "lab_conformance/custom.rs"]
+mod custom;
+#[path = "lab_conformance/defaults.rs"]
+mod defaults;
+#[path = "lab_conformance/definitions.rs"]
+mod definitions;
 #[path = "lab_conformance/deletion.rs"]
 mod deletion;
+#[path = "lab_conformance/discovery.rs"]
+mod discovery;
+#[path = "lab_conformance/dry_run.rs"]
+mod dry_run;
+#[path = "lab_conformance/errors.rs"]
+mod errors;
 #[path = "lab_conformance/namespaces.rs"]
 mod namespaces;
 #[path = "lab_conformance/pages.rs"]
 mod pages;
+#[path = "lab_conformance/partial.rs"]
+mod partial;
 #[path = "lab_conformance/patch.rs"]
 mod patch;
 #[path = "lab_conformance/selectors.rs"]
 mod selectors;
+#[path = "lab_conformance/subresources.rs"]
+mod subresources;
 #[path = "lab_conformance/watch.rs"]
 mod watch;
 #[path = "lab_conformance/writes.rs"]
@@ -58,6 +74,14 @@ const FILES: &[&[Case]] = &[
     watch::CASES,
     deletion::CASES,
     namespaces::CASES,
+    definitions::CASES,
+    custom::CASES,
+    subresources::CASES,
+    errors::CASES,
+    partial::CASES,
+    dry_run::CASES,
+    defaults::CASES,
+    discovery::CASES,
 ];
 /// Each group has at least this many.
 const LEAST_PER_GROUP: usize = 8;

@@ -248,13 +248,45 @@ impl Target {
         self.apply(manager, &format!("{path}{join}force=true"), body).await
     }
 
+    /// POST whose answer is not compared.
+    pub(crate) async fn post_quiet(&self, path: &str, body: Value) -> Answer {
+        self.call("POST", path).body(&self.fill_value(&body)).send(&self.client).await
+    }
+
     /// Creates something that the case needs; recorded only when that fails.
     pub(crate) async fn given(&self, path: &str, body: Value) -> Answer {
-        let answer = self.call("POST", path).body(&self.fill_value(&body)).send(&self.client).await;
+        let answer = self.post_quiet(path, body).await;
         if answer.code != 201 {
             self.record(&format!("given {}", plain(path)), answer.outcome());
         }
         answer
+    }
+
+    /// Creates again until the answer is as expected, and records the last one.
+    pub(crate) async fn eventually_post(
+        &self,
+        path: &str,
+        body: Value,
+        expected: impl Fn(&Answer) -> bool,
+    ) -> Answer {
+        let call = self.call("POST", path).body(&self.fill_value(&body));
+        let start = Instant::now();
+        loop {
+            let answer = call.send(&self.client).await;
+            if expected(&answer) || start.elapsed() > PATIENCE {
+                self.record(&format!("eventually POST {}", plain(path)), answer.outcome());
+                return answer;
+            }
+            self.delete_unrecorded(&format!("{path}/{}", answer.meta("name")), json!({})).await;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// An apply whose answer is not compared.
+    pub(crate) async fn apply_quiet(&self, manager: &str, path: &str, body: Value) -> Answer {
+        let body = self.fill_value(&body).to_string().into_bytes();
+        let call = self.call("PATCH", &format!("{path}?fieldManager={manager}"));
+        call.bytes("application/apply-patch+yaml", body).send(&self.client).await
     }
 
     /// Looks at something without recording it.

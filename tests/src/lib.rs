@@ -2,4 +2,5 @@
 
 pub mod cli;
 pub mod corpus;
+pub mod normalise;
 pub mod page;

@@ -62,6 +62,7 @@ use lockstep_tests::normalise::{Difference, differences};
 use serde_json::{Value, json};
 use target::{Case, Target};
 use xtask::kube::{Server, ServerOptions};
+use lockstep_lab::{Lab, LabOptions};
 
 /// Files of cases.
 const FILES: &[&[Case]] = &[
@@ -150,8 +151,8 @@ async fn client_of(kubeconfig: &Path) -> Client {
 }
 
 /// What the real server is compared with.
-fn second_target(real: &Pair) -> Pair {
-    Pair { bare: real.bare.clone(), controlled: real.controlled.clone() }
+fn second_target(lab: &Lab) -> Pair {
+    Pair { bare: lab.client(), controlled: lab.client() }
 }
 
 fn cases() -> Vec<&'static Case> {
@@ -257,7 +258,8 @@ fn both_servers_give_the_same_answers() {
             bare: client_of(bare.kubeconfig()).await,
             controlled: client_of(controlled.kubeconfig()).await,
         };
-        let second = second_target(&real);
+        let lab = Lab::new(LabOptions::default());
+        let second = second_target(&lab);
         tokio::join!(run(&cases, &real, "a"), run(&cases, &second, "b"))
     });
 

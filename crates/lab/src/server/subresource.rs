@@ -248,12 +248,12 @@ fn bind(
         "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
         "observedGeneration": old["metadata"]["generation"],
     });
-    match new["status"]["conditions"].as_array_mut() {
-        Some(conditions) => {
+    match new.pointer_mut("/status/conditions") {
+        Some(Value::Array(conditions)) => {
             conditions.retain(|it| it["type"] != "PodScheduled");
             conditions.push(condition);
         }
-        None => new["status"]["conditions"] = json!([condition]),
+        _ => new["status"]["conditions"] = json!([condition]),
     }
     core.put(key, new);
     let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});

@@ -273,7 +273,7 @@ fn name_it(core: &mut Core, object: &mut Value) {
 
 /// Drops owner references that occur twice, with a warning.
 fn dedup_owners(call: &mut Call<'_>, object: &mut Value) {
-    let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() else { return };
+    let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return };
     let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
     let mut doubled = Vec::new();
     for owner in owners.drain(..) {

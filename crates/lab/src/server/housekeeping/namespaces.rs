@@ -63,7 +63,7 @@ fn count(counts: &mut Vec<(String, usize)>, name: &str) {
 /// The namespace is empty: its own finalizer lets go.
 fn finish(core: &mut Core, key: &Key, namespace: &Value, now: &str) {
     let mut new = namespace.clone();
-    if let Some(finalizers) = new["spec"]["finalizers"].as_array_mut() {
+    if let Some(Value::Array(finalizers)) = new.pointer_mut("/spec/finalizers") {
         finalizers.retain(|name| name != "kubernetes");
         if finalizers.is_empty()
             && let Some(spec) = new["spec"].as_object_mut()

@@ -41,6 +41,10 @@ pub(super) fn canonical(ty: &FieldType, go: Option<&str>, value: &mut Value) -> 
             Ok(())
         }
         (FieldType::Bytes, Value::String(text)) => bytes(text),
+        (FieldType::Bytes, Value::Array(items)) => {
+            *value = listed_bytes(items).ok_or_else(wrong)?.into();
+            Ok(())
+        }
         (FieldType::Time, _) => time(value, go == Some("v1.MicroTime")),
         (FieldType::Quantity, _) => quantity(value),
         (FieldType::IntOrString, Value::Number(number)) => integer(number, "int32"),
@@ -56,19 +60,24 @@ fn integer(number: &Number, go: &str) -> Result<(), Problem> {
     }
 }
 
-/// A float that is whole is written without a fraction, and every number has the precision of a float.
+/// A float that is whole is written without a fraction, with no more digits than tell it from its neighbours.
 fn float(number: &mut Number) {
-    /// From here on whole floats are not exact integers any more.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     let Some(value) = number.as_f64() else { return };
     if value.fract() == 0.0 {
-        #[expect(clippy::cast_possible_truncation, reason = "both ranges are checked, the values are whole")]
-        if value.abs() <= EXACT {
-            *number = Number::from(value as i64);
-        } else if value.abs() < 9.2e18 {
-            *number = Number::from(value as i128 as i64);
+        let text = value.to_string();
+        if let Ok(whole) = text.parse::<i64>() {
+            *number = whole.into();
+        } else if let Ok(whole) = text.parse::<u64>() {
+            *number = whole.into();
         }
     }
+}
+
+/// Bytes may also be a list of numbers.
+fn listed_bytes(items: &[Value]) -> Option<String> {
+    let bytes: Option<Vec<u8>> =
+        items.iter().map(|item| item.as_u64().and_then(|byte| byte.try_into().ok())).collect();
+    Some(BASE64.encode(bytes?))
 }
 
 fn bytes(text: &mut String) -> Result<(), Problem> {
@@ -208,6 +217,7 @@ mod tests {
             (json!(-0.0), json!(0)),
             (json!(0.5), json!(0.5)),
             (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992_i64)),
+            (json!(i64::MAX), json!(9_223_372_036_854_776_000_u64)),
         ] {
             assert_eq!(form(&FieldType::Number, None, before), Ok(after));
         }
@@ -262,6 +272,8 @@ mod tests {
     fn bytes_lose_line_breaks_and_left_over_bits() {
         assert_eq!(form(&FieldType::Bytes, None, json!("YW\nJj\r\n")), Ok(json!("YWJj")));
         assert_eq!(form(&FieldType::Bytes, None, json!("YR==")), Ok(json!("YQ==")));
+        assert_eq!(form(&FieldType::Bytes, None, json!([97, 98])), Ok(json!("YWI=")));
+        assert!(form(&FieldType::Bytes, None, json!([256])).is_err());
         assert!(form(&FieldType::Bytes, None, json!("YQ")).is_err());
     }
 }

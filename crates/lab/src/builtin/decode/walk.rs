@@ -23,8 +23,10 @@ pub(super) struct Walk<'a> {
     /// Above zero inside values that the server decodes on their own: there it does not look for unknown fields.
     lenient: usize,
     unknown: Vec<String>,
-    /// The first problem; the walk goes on, as the Go decoder does.
-    error: Option<String>,
+    /// The first value of a wrong type; the Go decoder goes on after it.
+    saved: Option<String>,
+    /// The first problem of a type with a decoder of its own; the Go decoder stops there, so it hides what was saved.
+    fatal: Option<String>,
 }
 
 impl<'a> Walk<'a> {
@@ -37,7 +39,8 @@ impl<'a> Walk<'a> {
             holder: "",
             lenient: 0,
             unknown: Vec::new(),
-            error: None,
+            saved: None,
+            fatal: None,
         }
     }
 
@@ -51,7 +54,7 @@ impl<'a> Walk<'a> {
 
     /// The unknown fields, or what was wrong.
     pub(super) fn finish(self) -> Result<Vec<String>, DecodeError> {
-        self.error.map_or(Ok(self.unknown), |error| Err(DecodeError(error)))
+        self.fatal.or(self.saved).map_or(Ok(self.unknown), |error| Err(DecodeError(error)))
     }
 
     fn object(&mut self, ty: &Type, map: &mut Map<String, Value>) {
@@ -97,7 +100,8 @@ impl<'a> Walk<'a> {
         }
         self.value(&field.ty, field.go, value);
         if field.pointer {
-            return true;
+            // The zero time is written as null; where it is read again from there, it is no time.
+            return !(value.is_null() && self.storage == Storage::Json);
         }
         match &field.ty {
             FieldType::List(_) | FieldType::Map(_) if is_empty(value) => {
@@ -170,12 +174,16 @@ impl<'a> Walk<'a> {
             },
             FieldType::Any => self.any(go, value),
             FieldType::Object => {}
-            scalar => match scalar::canonical(scalar, go, value) {
-                Ok(()) => {}
-                Err(scalar::Problem::Type(go)) => self.mismatch(describe(value), &go),
-                Err(scalar::Problem::Number(go)) => self.mismatch(&format!("number {value}"), &go),
-                Err(scalar::Problem::Text(text)) => self.fail(text),
-            },
+            scalar => {
+                let text = match scalar::canonical(scalar, go, value) {
+                    Ok(()) => return,
+                    Err(scalar::Problem::Type(go)) => self.mismatch_text(describe(value), &go),
+                    Err(scalar::Problem::Number(go)) => self.mismatch_text(&format!("number {value}"), &go),
+                    Err(scalar::Problem::Text(text)) => text,
+                };
+                let own = matches!(scalar, FieldType::Quantity | FieldType::Time | FieldType::IntOrString);
+                self.fail(text, own);
+            }
         }
     }
 
@@ -215,7 +223,10 @@ impl<'a> Walk<'a> {
     /// An element of a list or a map: a null is the zero value of its type.
     fn element(&mut self, ty: &FieldType, go: Option<&str>, value: &mut Value) {
         if value.is_null() {
-            *value = self.zero(ty);
+            *value = match ty {
+                FieldType::List(_) => Value::Array(Vec::new()),
+                other => self.zero(other),
+            };
         } else {
             self.value(ty, go, value);
         }
@@ -243,7 +254,7 @@ impl<'a> Walk<'a> {
                 match value {
                     Value::Object(map) => self.object(schema, map),
                     Value::Bool(_) => {}
-                    _ => self.fail("boolean or JSON schema expected".into()),
+                    _ => self.fail("boolean or JSON schema expected".into(), true),
                 }
                 self.lenient -= 1;
             }
@@ -261,17 +272,23 @@ impl<'a> Walk<'a> {
     }
 
     fn mismatch(&mut self, what: &str, go: &str) {
-        let text = if self.fields.is_empty() {
+        let text = self.mismatch_text(what, go);
+        self.fail(text, false);
+    }
+
+    fn mismatch_text(&self, what: &str, go: &str) -> String {
+        if self.fields.is_empty() {
             format!("json: cannot unmarshal {what} into Go value of type {go}")
         } else {
             let path = self.fields.join(".");
             format!("json: cannot unmarshal {what} into Go struct field {}.{path} of type {go}", self.holder)
-        };
-        self.fail(text);
+        }
     }
 
-    fn fail(&mut self, text: String) {
-        self.error.get_or_insert(text);
+    /// Notes a problem; `own` when a decoder of its own found it.
+    fn fail(&mut self, text: String, own: bool) {
+        let slot = if own || self.lenient > 0 { &mut self.fatal } else { &mut self.saved };
+        slot.get_or_insert(text);
     }
 }
 

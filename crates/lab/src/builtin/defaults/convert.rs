@@ -44,7 +44,12 @@ pub(super) fn convert(kind: &Kind, object: &mut Object) {
         ("", "Node") => {
             first_of_many(inside(object, "spec"), "podCIDR", "podCIDRs", Clone::clone, |entry| entry);
         }
+        ("apps", "Deployment") => {
+            rolling_update(object, "strategy");
+            templates(kind, object);
+        }
         ("apps", "DaemonSet") => {
+            rolling_update(object, "updateStrategy");
             // NB: the strategy sets it to the true number; here it is what an object without one would show.
             unset(inside(inside(object, "metadata"), "annotations"), TEMPLATE_GENERATION, "0");
             templates(kind, object);
@@ -53,6 +58,11 @@ pub(super) fn convert(kind: &Kind, object: &mut Object) {
             for claim in items(inside(object, "spec"), "volumeClaimTemplates") {
                 claim.insert("apiVersion".into(), "v1".into());
                 claim.insert("kind".into(), "PersistentVolumeClaim".into());
+            }
+            if let Some(rolling) = part(inside(object, "spec"), "updateStrategy")
+                .and_then(|strategy| part(strategy, "rollingUpdate"))
+            {
+                unset(rolling, "partition", 0);
             }
             templates(kind, object);
         }
@@ -68,7 +78,29 @@ pub(super) fn convert(kind: &Kind, object: &mut Object) {
                 drop_annotations(inside(object, "metadata"), |name| name.starts_with(AUTOSCALING_PREFIX));
             }
         }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => conversion_webhook(object),
         _ => templates(kind, object),
+    }
+}
+
+/// Inside the server these numbers are always there.
+fn rolling_update(object: &mut Object, strategy: &str) {
+    if let Some(rolling) =
+        part(inside(object, "spec"), strategy).and_then(|strategy| part(strategy, "rollingUpdate"))
+    {
+        unset(rolling, "maxUnavailable", 0);
+        unset(rolling, "maxSurge", 0);
+    }
+}
+
+/// A conversion webhook is held in two parts; without both it is not there.
+fn conversion_webhook(object: &mut Object) {
+    if let Some(conversion) = part(inside(object, "spec"), "conversion")
+        && let Some(webhook) = part(conversion, "webhook")
+        && !webhook.contains_key("clientConfig")
+        && webhook.get("conversionReviewVersions").is_none_or(Value::is_null)
+    {
+        conversion.remove("webhook");
     }
 }
 
@@ -138,7 +170,7 @@ fn first_of_many(
         (Some(one), first) if first.as_ref() != Some(&one) => {
             object.insert(many.into(), json!([entry(&one)]));
         }
-        (None, Some(first)) => {
+        (None, Some(first)) if first != "" => {
             object.insert(one.into(), first);
         }
         _ => {}
@@ -162,6 +194,16 @@ mod tests {
         assert_eq!(spec(json!({"serviceAccount": "b"})), (json!("b"), json!("b")));
         assert_eq!(spec(json!({"serviceAccount": "b", "serviceAccountName": "a"})), (json!("a"), json!("a")));
         assert_eq!(spec(json!({})), (Value::Null, Value::Null));
+    }
+
+    #[test]
+    fn a_rolling_update_has_its_numbers_whatever_the_strategy_is() {
+        let set = filled(json!({"apiVersion": "apps/v1", "kind": "DaemonSet",
+            "spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {}}}}));
+        assert_eq!(
+            set["spec"]["updateStrategy"]["rollingUpdate"],
+            json!({"maxSurge": 0, "maxUnavailable": 0})
+        );
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn pod(pod: &mut Object) {
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         for list in ["containers", "initContainers"] {
             for port in items(spec, list).flat_map(|container| items(container, "ports")) {
-                if let Some(number) = port.get("containerPort").cloned() {
+                if let Some(number) = port.get("containerPort").filter(|number| **number != 0).cloned() {
                     zero(port, "hostPort", number);
                 }
             }

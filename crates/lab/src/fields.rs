@@ -1,7 +1,7 @@
 //! Who owns which field: server-side apply and `managedFields`.
 //!
-//! Everything here is a function from values to values. A [`TypeRef`] says how the values of a kind merge; [`apply`] is
-//! what an apply request does to an object, [`update`] what every other write does to its `managedFields`:
+//! Everything here is a function from values to values. A [`TypeRef`] says how the values of a kind merge; [`apply()`] is
+//! what an apply request does to an object, [`update()`] what every other write does to its `managedFields`:
 //!
 //! ```text
 //! patch, live ──validate──▶ merge ──▶ prune ──▶ compare ──▶ settle who owns what ──▶ object with managedFields
@@ -25,10 +25,13 @@ mod update;
 mod validate;
 mod wire;
 
-pub(crate) use apply::apply;
-pub(crate) use conflict::{ApplyError, Conflict};
-pub(crate) use managers::{Manager, keep_times};
-pub(crate) use scale::{parent_to_scale, scale_to_parent};
-pub(crate) use set::FieldSet;
-pub(crate) use types::{TypeRef, Types, builtin_type, custom_types};
-pub(crate) use update::update;
+#[allow(unused_imports, reason = "what nothing in the crate calls yet")]
+pub(crate) use {
+    apply::apply,
+    conflict::{ApplyError, Conflict},
+    managers::{Manager, keep_times},
+    scale::{parent_to_scale, scale_to_parent},
+    set::FieldSet,
+    types::{TypeRef, Types, builtin_type, builtin_type_named, custom_types},
+    update::update,
+};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::compare::{compare, is_equal};
+use super::compare::{Comparison, compare, is_equal};
 use super::conflict::ApplyError;
 use super::last_applied;
 use super::managers::{Entry, Id, Manager, Managers, Operation, entries_of, set_entries, strip};
@@ -96,8 +96,12 @@ impl Request<'_> {
             prune(self.ty, &mut object, &last.set, &applied, &managers);
         }
 
-        let mut comparison = compare(self.ty, live, &object);
-        comparison.exclude(self.reset);
+        let is_changed = !is_equal(live, &object);
+        let mut comparison = Comparison::default();
+        if is_changed {
+            comparison = compare(self.ty, live, &object);
+            comparison.exclude(self.reset);
+        }
         if let Err(conflicts) = managers.settle(&comparison, Some(&self.id), force) {
             let conflicts = match self.manager.name {
                 last_applied::MANAGER => {
@@ -111,7 +115,6 @@ impl Request<'_> {
             managers.settle(&comparison, Some(&self.id), true).ok();
         }
         // A request that changes nothing leaves the time of the entry alone, or leaves a new entry without one.
-        let is_changed = !is_equal(live, &object);
         let time = if is_changed { Some(self.now.to_owned()) } else { last.and_then(|last| last.time) };
         self.enter(&mut managers, applied, time);
         set_entries(&mut object, managers.encode());

@@ -62,11 +62,11 @@ fn message(conflicts: &[Conflict]) -> String {
         return format!("Apply failed with 1 conflict: conflict with {manager}: {field}");
     }
     let by_manager = conflicts.chunk_by(|one, other| one.manager == other.manager);
-    let parts = by_manager.map(|conflicts| {
-        let fields: String = conflicts.iter().map(|conflict| format!("\n- {}", conflict.field)).collect();
-        format!("conflicts with {}:{fields}", conflicts[0].manager)
+    let lines = by_manager.flat_map(|conflicts| {
+        let head = format!("conflicts with {}:", conflicts[0].manager);
+        std::iter::once(head).chain(conflicts.iter().map(|conflict| format!("- {}", conflict.field)))
     });
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), parts.collect::<Vec<_>>().join("\n"))
+    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.collect::<Vec<_>>().join("\n"))
 }
 
 impl Conflict {

@@ -199,7 +199,9 @@ fn escape(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 16);
     for letter in json.chars() {
         match letter {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", letter as u32)),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.extend(["\\u", &format!("{:04x}", letter as u32)]);
+            }
             letter => out.push(letter),
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map as Object, Value};
 
-pub(crate) use builtin::builtin_type;
+pub(crate) use builtin::{builtin_type, builtin_type_named};
 pub(crate) use custom::custom_types;
 
 /// The types of one kind, or of all built-in kinds.
@@ -15,6 +15,8 @@ pub(crate) use custom::custom_types;
 pub(crate) struct Types {
     atoms: Vec<Atom>,
     root: TypeId,
+    /// Whether objects are Go structs in the real server, with fields that are always there.
+    is_builtin: bool,
 }
 
 /// One type of an arena.
@@ -107,13 +109,13 @@ const LIST: u8 = 4;
 
 impl Types {
     /// An arena with nothing but the two types without rules.
-    fn new() -> Self {
+    fn new(is_builtin: bool) -> Self {
         let any = |element, atomic| Atom {
             scalar: Some(Scalar::Untyped),
             list: Some(List { element: UNTYPED, merge: ListMerge::Atomic }),
             map: Some(Map { fields: BTreeMap::new(), element: Some(element), atomic }),
         };
-        Self { atoms: vec![any(DEDUCED, false), any(UNTYPED, true)], root: DEDUCED }
+        Self { atoms: vec![any(DEDUCED, false), any(UNTYPED, true)], root: DEDUCED, is_builtin }
     }
 
     /// The type of whole objects.
@@ -142,6 +144,11 @@ impl<'t> TypeRef<'t> {
     /// What its values may be.
     pub(crate) fn atom(self) -> &'t Atom {
         &self.types.atoms[self.id.0]
+    }
+
+    /// Whether it is the type of a built-in kind.
+    pub(crate) fn is_builtin(self) -> bool {
+        self.types.is_builtin
     }
 
     /// Another type of the same arena.

@@ -19,10 +19,7 @@ pub(crate) fn validate(ty: TypeRef<'_>, value: &Value, allow_duplicates: bool) -
     match walk.problems.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
-        several => {
-            let lines: String = several.iter().map(|problem| format!("\n  {problem}")).collect();
-            Err(format!("errors:{lines}"))
-        }
+        several => Err(format!("errors:\n  {}", several.join("\n  "))),
     }
 }
 
@@ -138,7 +135,7 @@ impl Path<'_> {
             Step::Root => {}
             Step::Field(name) => out.extend([".", name]),
             Step::Item(key) => out.push_str(&key.to_string()),
-            Step::Index(index) => out.push_str(&format!("[{index}]")),
+            Step::Index(index) => out.extend(["[", &index.to_string(), "]"]),
         }
     }
 }

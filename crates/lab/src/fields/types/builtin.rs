@@ -15,19 +15,26 @@ struct Builtin {
 }
 
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| {
-    let mut types = Types::new();
+    let mut types = Types::new(true);
     let mut structs = Structs::default();
     for kind in Schema::builtin().kinds() {
         structs.id(&mut types, kind.type_name, None);
+        for name in kind.subresources.values().filter_map(|it| it.type_name) {
+            structs.id(&mut types, name, None);
+        }
     }
     Builtin { types, by_name: structs.by_name }
 });
 
 /// The type of whole objects of a built-in kind.
 pub(crate) fn builtin_type(kind: &schema::Kind) -> TypeRef<'static> {
+    builtin_type_named(kind.type_name).expect("invariant: the types of all kinds are built")
+}
+
+/// The built-in type of this name, such as `autoscaling.v1.Scale` for a subresource.
+pub(crate) fn builtin_type_named(name: &str) -> Option<TypeRef<'static>> {
     let builtin: &'static Builtin = &BUILTIN;
-    let id = builtin.by_name.get(kind.type_name).copied().unwrap_or(DEDUCED);
-    TypeRef { types: &builtin.types, id }
+    builtin.by_name.get(name).map(|id| TypeRef { types: &builtin.types, id: *id })
 }
 
 /// The struct types that an arena has so far.

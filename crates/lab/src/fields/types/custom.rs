@@ -9,7 +9,7 @@ use super::{Atom, DEDUCED, Field, List, ListMerge, Map, Scalar, TypeId, Types, U
 
 /// The types of one version of a custom resource.
 pub(crate) fn custom_types(schema: &Value) -> Types {
-    let mut builder = Builder { types: Types::new(), structs: Structs::default() };
+    let mut builder = Builder { types: Types::new(false), structs: Structs::default() };
     let root = builder.atom(schema, false, true);
     builder.types.root = builder.types.add(root);
     builder.types

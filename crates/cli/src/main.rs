@@ -4,6 +4,7 @@ mod args;
 mod bundle;
 mod exit;
 mod flow;
+mod lab;
 mod meta;
 mod output;
 mod rehearse;
@@ -13,9 +14,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command, ReleaseCommand};
+use args::{Cli, Command, LabCommand, ReleaseCommand};
 
 fn main() -> ExitCode {
+    // One choice for everything that speaks TLS; it fails only where somebody chose before, and nobody does.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let cli = Cli::parse();
     output::choose_color(cli.color);
     let outcome = match cli.command {
@@ -26,6 +29,9 @@ fn main() -> ExitCode {
             ReleaseCommand::Lint(args) => release::lint::run(&args),
         },
         Command::Rehearse(args) => rehearse::run(&args),
+        Command::Lab(args) => match args.command {
+            LabCommand::Up(args) => lab::up(&args),
+        },
         Command::Version(args) => meta::version(&args),
         Command::Completion(args) => meta::completion(&args),
         Command::Man(args) => meta::man(&args),

@@ -8,6 +8,7 @@ mod answer;
 mod api;
 mod request;
 mod rule;
+mod schema;
 mod span;
 mod stream;
 

@@ -161,7 +161,9 @@ impl Serving {
     }
 
     /// Writes the kubeconfig, readable for the owner alone, unless the file belongs to something else.
-    pub fn write_kubeconfig(&self, path: &Path, login: Login) -> Result<(), KubeconfigError> {
+    ///
+    /// That of another lab is replaced; then the address of that lab is returned, so that this can be said.
+    pub fn write_kubeconfig(&self, path: &Path, login: Login) -> Result<Option<String>, KubeconfigError> {
         kubeconfig::write(path, &self.kubeconfig(login))
     }
 

@@ -1,11 +1,13 @@
 //! What can be typed: commands, flags and their help. Nothing is decided here.
 
+mod lab;
 mod selection;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use selection::SelectionArgs;
 
 /// Reads, orders, lints and walks releases of a Kubernetes platform.
@@ -26,7 +28,8 @@ const EXAMPLES: &str = "Examples:
   lockstep rehearse                                  walk the bundled example release
   lockstep release info ./4.20.0                     version, counts, run levels, operators
   lockstep release graph ./4.20.0 -o html > order.html
-  lockstep release lint ./4.20.0 --all-combinations  find deadlocks before a cluster does";
+  lockstep release lint ./4.20.0 --all-combinations  find deadlocks before a cluster does
+  lockstep lab up                                    a small Kubernetes API server on this machine";
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,6 +45,8 @@ pub(crate) enum Command {
     Release(ReleaseArgs),
     /// Walk a release from start to end (a dry walk: no cluster, every task is assumed to succeed).
     Rehearse(RehearseArgs),
+    /// Run an embedded Kubernetes API server, to try things without a cluster.
+    Lab(LabArgs),
     /// Print the version of this command.
     Version(VersionArgs),
     /// Print a completion script for a shell.

@@ -73,13 +73,13 @@ pub(super) fn text(url: &str, token: &str, certificates: &Certificates, login: L
 }
 
 /// Writes a file that only its owner can read. A kubeconfig of another lab is replaced, anything else is left alone.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), KubeconfigError> {
-    if let Some(old) = read(path)?
-        && !old.is_empty()
-        && lab_of(&old).is_none()
-    {
-        return Err(KubeconfigError::Foreign(path.to_owned()));
-    }
+pub(super) fn write(path: &Path, text: &str) -> Result<Option<String>, KubeconfigError> {
+    let replaced = match read(path)? {
+        Some(old) if !old.is_empty() => {
+            Some(lab_of(&old).ok_or_else(|| KubeconfigError::Foreign(path.to_owned()))?)
+        }
+        _ => None,
+    };
     let failed = |error| KubeconfigError::Write(path.to_owned(), error);
     // Beside the file, then moved: whoever reads sees the old one or the new one.
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -92,7 +92,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), KubeconfigError> {
         file.sync_all()?;
         fs::rename(&beside, path)
     })();
-    written.map_err(|error| {
+    written.map(|()| replaced).map_err(|error| {
         let _ = fs::remove_file(&beside);
         failed(error)
     })
@@ -142,8 +142,9 @@ mod tests {
     fn the_file_is_for_its_owner_alone_and_replaces_that_of_another_lab() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lab.kubeconfig");
-        write(&path, &a_kubeconfig("https://127.0.0.1:1", Login::Token)).unwrap();
-        write(&path, &a_kubeconfig("https://127.0.0.1:2", Login::Token)).unwrap();
+        let first = write(&path, &a_kubeconfig("https://127.0.0.1:1", Login::Token)).unwrap();
+        let second = write(&path, &a_kubeconfig("https://127.0.0.1:2", Login::Token)).unwrap();
+        assert_eq!((first, second.as_deref()), (None, Some("https://127.0.0.1:1")));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(fs::read_to_string(&path).unwrap().contains("https://127.0.0.1:2"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");

@@ -1,0 +1,135 @@
+//! `lockstep lab`: an embedded cluster for people.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+
+use lockstep_lab::{Clock, Faults, KubeconfigError, Login, Rng, ServeError, ServeOptions, Serving, serve};
+use lockstep_schema::Schema;
+
+use crate::args::UpArgs;
+use crate::exit::{Outcome, UsageError};
+use crate::output;
+
+/// `lockstep lab up`
+pub(crate) fn up(args: &UpArgs) -> anyhow::Result<Outcome> {
+    let runtime = Runtime::new().context("starting the threads of the lab")?;
+    runtime.block_on(serve_until_stopped(args))
+}
+
+async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
+    // Before anything is announced: whoever reads the announcement may stop us at once.
+    let mut stop = Stop::new().context("waiting for signals")?;
+    let faults = faults(args)?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(faults.clone().run_schedule());
+    let router = faults.wrap(lockstep_lab::discovery_router());
+    let serving = serve(router, ServeOptions::new(args.listen)).await.map_err(usage_of_serve)?;
+    let replaced = serving.write_kubeconfig(&args.kubeconfig, Login::Token).map_err(usage_of_kubeconfig)?;
+    if let Some(url) = replaced {
+        let file = args.kubeconfig.display();
+        output::note(&format!("`{file}` was that of a lab at {url}, and is replaced"));
+    }
+    output::print(&announcement(args, &serving)?)?;
+
+    stop.wait().await;
+    let removed = serving.remove_kubeconfig(&args.kubeconfig);
+    let end = async {
+        serving.shutdown().await;
+        drop(tasks);
+    };
+    // Whoever is in a hurry asks twice.
+    tokio::select! {
+        biased;
+        () = end => {}
+        () = stop.wait() => {}
+    }
+    removed?;
+    Ok(Outcome::Clean)
+}
+
+/// Ctrl-C, or what `kill` sends.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+// === impl Stop ===
+
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// The faults of the lab, none to begin with.
+fn faults(args: &UpArgs) -> anyhow::Result<Faults> {
+    anyhow::ensure!(args.scenario.is_none(), "scenarios cannot be read yet; leave --scenario out");
+    Ok(Faults::new(&Rng::new(args.seed), Arc::new(Clock::real(args.speed))))
+}
+
+/// How to use the lab that is up.
+fn announcement(args: &UpArgs, serving: &Serving) -> anyhow::Result<String> {
+    let file = std::path::absolute(&args.kubeconfig).context("finding the folder of the kubeconfig")?;
+    let speed = match args.speed {
+        1.0 => String::new(),
+        speed => format!(", {speed} times as fast as the clock on the wall"),
+    };
+    Ok(format!(
+        "The lab is up at {}: Kubernetes {}, seed {}{speed}.
+
+  export KUBECONFIG={}
+  kubectl get namespaces
+
+Ctrl-C ends it and removes the kubeconfig.
+",
+        serving.url(),
+        Schema::builtin().kubernetes,
+        args.seed,
+        quoted(&file),
+    ))
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@".contains(letter);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+fn usage_of_serve(error: ServeError) -> anyhow::Error {
+    match error {
+        error @ ServeError::NotLoopback(_) => UsageError(format!("--listen: {error}")).into(),
+        error => error.into(),
+    }
+}
+
+fn usage_of_kubeconfig(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        error @ KubeconfigError::Foreign(_) => UsageError(error.to_string()).into(),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_spaces_survives_the_shell() {
+        assert_eq!(quoted(Path::new("/a/b-c.kubeconfig")), "/a/b-c.kubeconfig");
+        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+}

@@ -45,6 +45,13 @@ pub(crate) struct User {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
+/// Does what reading an object of a kind does beyond its defaults, before anybody asks who wrote which field.
+pub(crate) fn convert(kind: &Kind, object: &mut Value) {
+    if (kind.group, kind.kind) == ("", "Secret") {
+        secret_data(object);
+    }
+}
+
 /// Makes an object ready to be checked and stored for the first time; name, namespace, uid and creation time are set already.
 ///
 /// # Errors
@@ -74,7 +81,6 @@ pub(crate) fn prepare_create(
             object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": context.now});
         }
         ("", "ServiceAccount") => keep_secret_names(object),
-        ("", "Secret") => secret_data(object),
         ("apps", "DaemonSet") => template_generation(object, None),
         ("batch", "Job") => job_selector(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => requester(object, context.user),

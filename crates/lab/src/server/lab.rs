@@ -86,6 +86,7 @@ impl Lab {
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&shared).keep_house(options.settle));
         let faults = Faults::new(&seed, Arc::clone(&options.clock));
+        tasks.spawn(faults.clone().run_schedule());
         Self { shared, faults, seed, _tasks: tasks }
     }
 

@@ -6,6 +6,7 @@ use super::{Resource, Sort};
 use crate::builtin::decode::decode;
 use crate::builtin::decode::strict::strict_errors;
 use crate::builtin::defaults::default;
+use crate::builtin::strategy;
 use crate::status::Status;
 
 fn unknown_field(path: &str) -> String {
@@ -24,6 +25,7 @@ impl Resource {
                 let decoded = decode(kind, object).map_err(|error| error.into_status(kind))?;
                 let mut object = decoded.object;
                 default(kind, &mut object);
+                strategy::convert(kind, &mut object);
                 // Only a body in JSON can be read again in its own order.
                 let mut problems = strict_errors(Some(kind), body);
                 if problems.is_empty() {
@@ -50,6 +52,7 @@ impl Resource {
                 let decoded = decode(kind, object).map_err(|error| error.to_string())?;
                 let mut object = decoded.object;
                 default(kind, &mut object);
+                strategy::convert(kind, &mut object);
                 Ok((object, decoded.unknown))
             }
             Sort::Custom(custom) => {

@@ -258,7 +258,7 @@ fn both_servers_give_the_same_answers() {
             bare: client_of(bare.kubeconfig()).await,
             controlled: client_of(controlled.kubeconfig()).await,
         };
-        let lab = Lab::new(LabOptions::default());
+        let lab = Lab::new(LabOptions { compaction: Duration::from_secs(5), ..LabOptions::default() });
         let second = second_target(&lab);
         tokio::join!(run(&cases, &real, "a"), run(&cases, &second, "b"))
     });

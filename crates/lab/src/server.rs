@@ -56,6 +56,17 @@ impl Shared {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets how lists looked, as etcd is made to: what was there one interval ago.
+    async fn forget(self: Arc<Self>, interval: std::time::Duration) {
+        let mut before = 0;
+        loop {
+            self.clock.sleep(interval).await;
+            let mut core = self.core();
+            core.store.compact(before);
+            before = core.store.revision();
+        }
+    }
+
     /// Runs the controllers of the server, a moment after there is something for them to do.
     async fn keep_house(self: Arc<Self>, settle: std::time::Duration) {
         loop {

@@ -13,6 +13,8 @@ pub struct Status {
     pub message: String,
     /// Which object and which fields, for programs; `None` where the real server leaves it out.
     pub details: Option<Map<String, Value>>,
+    /// Where a list whose version is forgotten can go on all the same.
+    pub continue_token: Option<String>,
 }
 
 /// What is wrong with one field.
@@ -71,12 +73,12 @@ pub struct GroupName<'a> {
 impl Status {
     /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason: Some(reason), message: message.into(), details: None }
+        Self { code, reason: Some(reason), message: message.into(), details: None, continue_token: None }
     }
 
     /// An internal error without a reason, as the real server answers when a plain Go error gets that far.
     pub fn bare(message: impl Into<String>) -> Self {
-        Self { code: 500, reason: None, message: message.into(), details: None }
+        Self { code: 500, reason: None, message: message.into(), details: None, continue_token: None }
     }
 
     /// 400: the request cannot be understood.
@@ -190,6 +192,9 @@ impl Status {
         });
         if let Some(reason) = self.reason {
             value["reason"] = reason.into();
+        }
+        if let Some(token) = &self.continue_token {
+            value["metadata"]["continue"] = token.as_str().into();
         }
         if let Some(details) = &self.details {
             value["details"] = Value::Object(details.clone());

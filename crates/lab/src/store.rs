@@ -32,6 +32,8 @@ pub(crate) struct Key {
 pub(crate) struct Store {
     revision: u64,
     window: Window,
+    /// Lists of versions before this one are forgotten, however few events there were.
+    compacted: u64,
     tables: BTreeMap<TableName, Table>,
     by_uid: BTreeMap<String, Key>,
     dependents: BTreeMap<String, BTreeSet<Key>>,
@@ -65,6 +67,7 @@ impl Store {
             // NB: clients take 0 for "any version", so the first write must not get it.
             revision: 1,
             window,
+            compacted: 0,
             tables: BTreeMap::new(),
             by_uid: BTreeMap::new(),
             dependents: BTreeMap::new(),
@@ -144,7 +147,21 @@ impl Store {
 
     /// A table as it was at an earlier version.
     pub(crate) fn at(&self, table: &TableName, revision: u64) -> Result<Snapshot<'_>, Forgotten> {
+        if revision < self.compacted {
+            return Err(Forgotten { oldest: self.compacted });
+        }
         Snapshot::at(self.tables.get(table), revision)
+    }
+
+    /// Forgets how lists looked before a version; watches still know their events.
+    pub(crate) fn compact(&mut self, revision: u64) {
+        self.compacted = self.compacted.max(revision);
+    }
+
+    /// Makes a table whose history begins now; nothing happens when it is there.
+    pub(crate) fn open(&mut self, table: &TableName) {
+        let revision = self.revision;
+        self.tables.entry(table.clone()).or_insert_with(|| Table::starting_at(revision));
     }
 
     /// The events of a table after a version, oldest first, at most `limit` of them.

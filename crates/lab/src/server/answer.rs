@@ -18,6 +18,8 @@ pub(crate) enum Form {
     Whole,
     /// `PartialObjectMetadata`: nothing but the metadata.
     Metadata,
+    /// `PartialObjectMetadataList`: the same, for lists.
+    MetadataList,
 }
 
 /// The encoding that a client asked for.
@@ -70,7 +72,6 @@ pub(crate) enum Content {
 }
 
 const SUPPORTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-const SUPPORTED_CUSTOM: &str = "application/json, application/yaml";
 
 // === impl Wanted ===
 
@@ -82,26 +83,33 @@ impl Wanted {
         if accept.trim().is_empty() {
             return Ok(Self { form: Form::Whole, encoding: Encoding::Json });
         }
+        let mut is_known = false;
         for range in accept.split(',') {
             let mut parts = range.split(';').map(str::trim);
             let encoding = match parts.next().unwrap_or_default() {
                 "application/json" | "application/*" | "*/*" => Encoding::Json,
                 "application/yaml" => Encoding::Yaml,
-                _ => continue,
+                other => {
+                    is_known |= other == "application/vnd.kubernetes.protobuf";
+                    continue;
+                }
             };
+            is_known = true;
             let form = match parts.find_map(|part| part.strip_prefix("as=")) {
                 None => Form::Whole,
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Form::Metadata,
+                Some("PartialObjectMetadata") => Form::Metadata,
+                Some("PartialObjectMetadataList") => Form::MetadataList,
                 Some(_) => continue,
             };
             return Ok(Self { form, encoding });
         }
-        let supported = if is_custom { SUPPORTED_CUSTOM } else { SUPPORTED };
-        Err(Status::new(
-            406,
-            "NotAcceptable",
-            format!("only the following media types are accepted: {supported}"),
-        ))
+        // Whoever asks for a form of something known gets as far as the negotiation of forms.
+        if is_custom || is_known {
+            let message = format!("only the following media types are accepted: {SUPPORTED}");
+            return Err(Status::new(406, "NotAcceptable", message));
+        }
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {SUPPORTED}");
+        Err(Status { details: Some(serde_json::Map::new()), ..Status::new(406, "NotAcceptable", message) })
     }
 }
 
@@ -125,13 +133,17 @@ impl Answer {
 
     /// The answer as an HTTP response.
     pub(crate) fn into_response(self, wanted: Wanted, names: Option<&Names>) -> Response<Body> {
+        if let Some(status) = names.and_then(|names| misfit(&self.body, wanted.form, names)) {
+            let plain = Wanted { form: Form::Whole, encoding: wanted.encoding };
+            return Self::from(status).into_response(plain, None);
+        }
         let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let (content_type, body) = match self.body {
             Content::Text(text) => ("text/plain; charset=utf-8", Body::from(text)),
             Content::Stream(body) => (content_type(wanted.encoding), body),
             Content::Document(document) => written(wanted.encoding, &document),
             Content::Object(object) => match (wanted.form, names) {
-                (Form::Metadata, _) => written(wanted.encoding, &partial(&object)),
+                (Form::Metadata | Form::MetadataList, _) => written(wanted.encoding, &partial(&object)),
                 (Form::Whole, Some(names)) => written(wanted.encoding, &present(&object, names)),
                 (Form::Whole, None) => written(wanted.encoding, &*object),
             },
@@ -161,11 +173,41 @@ impl From<Status> for Answer {
     }
 }
 
+/// The answer to whoever asked for a list where there is an object, or the other way round.
+fn misfit(content: &Content, form: Form, names: &Names) -> Option<Status> {
+    let message = match (content, form) {
+        (Content::Object(_), Form::MetadataList) => format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            go_type(names, "")
+        ),
+        (Content::List { .. }, Form::Metadata) => format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            go_type(names, "List")
+        ),
+        _ => return None,
+    };
+    Some(Status::new(406, "NotAcceptable", message))
+}
+
+/// What the real server calls the type of an object.
+fn go_type(names: &Names, suffix: &str) -> String {
+    if names.is_custom {
+        return format!("*unstructured.Unstructured{suffix}");
+    }
+    let package = names.group.split('.').next().unwrap_or_default();
+    let package = if package.is_empty() { "core" } else { package };
+    format!("*{package}.{}{suffix}", names.kind)
+}
+
 /// A list as a client gets it.
 fn list_document(form: Form, names: Option<&Names>, metadata: Value, items: &[Arc<Value>]) -> Value {
+    let mut metadata = metadata;
+    if names.is_some_and(|names| names.is_custom) && form == Form::Whole && metadata.get("continue").is_none() {
+        metadata["continue"] = "".into();
+    }
     let mut list = json!({"metadata": metadata});
     let items: Vec<Value> = match (form, names) {
-        (Form::Metadata, _) => {
+        (Form::Metadata | Form::MetadataList, _) => {
             list["kind"] = "PartialObjectMetadataList".into();
             list["apiVersion"] = "meta.k8s.io/v1".into();
             items.iter().map(|item| partial(item)).collect()
@@ -177,7 +219,9 @@ fn list_document(form: Form, names: Option<&Names>, metadata: Value, items: &[Ar
         }
         (Form::Whole, None) => items.iter().map(|item| Value::clone(item)).collect(),
     };
-    list["items"] = items.into();
+    // NB: the one list that is written as Go writes an empty one.
+    let is_null = form != Form::Whole && items.is_empty();
+    list["items"] = if is_null { Value::Null } else { items.into() };
     list
 }
 
@@ -254,7 +298,7 @@ mod tests {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(wanted(table), Some((Form::Whole, Encoding::Json)));
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        assert_eq!(wanted(metadata), Some((Form::Metadata, Encoding::Json)));
+        assert_eq!(wanted(metadata), Some((Form::MetadataList, Encoding::Json)));
         assert_eq!(wanted("application/vnd.kubernetes.protobuf"), None);
         assert_eq!(wanted("text/html"), None);
     }

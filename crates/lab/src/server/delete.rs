@@ -61,11 +61,7 @@ impl DeleteOptions {
         let given: Value = if body.is_empty() {
             from_query(query)?
         } else {
-            lockstep_payload::yaml::documents(body)
-                .ok()
-                .and_then(|mut documents| documents.pop())
-                .map(|document| document.value)
-                .ok_or_else(|| Status::bad_request("the body is neither JSON nor YAML"))?
+            read_options(body)?
         };
         let mut errors = Vec::new();
         let propagation = match given["propagationPolicy"].as_str() {
@@ -74,7 +70,7 @@ impl DeleteOptions {
             Some("Background") => Some(Propagation::Background),
             Some("Foreground") => Some(Propagation::Foreground),
             Some(other) => {
-                let supported = ["Background", "Foreground", "Orphan"];
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
                 errors.push(FieldError::not_supported("propagationPolicy", other, &supported));
                 None
             }
@@ -95,7 +91,8 @@ impl DeleteOptions {
         }
         let precondition = |field: &str| given["preconditions"][field].as_str().map(str::to_owned);
         Ok(Self {
-            grace_seconds: grace_seconds.map(|seconds| seconds.max(0)),
+            // NB: a negative time counts as one second.
+            grace_seconds: grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds }),
             propagation: propagation.or(orphan.map(|orphan| {
                 if orphan { Propagation::Orphan } else { Propagation::Background }
             })),
@@ -104,6 +101,27 @@ impl DeleteOptions {
             dry_run: !dry_run.is_empty(),
         })
     }
+}
+
+/// The options in a body.
+fn read_options(body: &[u8]) -> Result<Value, Status> {
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    let given = parsed.or_else(|| {
+        let mut documents = lockstep_payload::yaml::documents(body).ok()?;
+        documents.pop().map(|document| document.value)
+    });
+    let Some(given) = given.filter(Value::is_object) else {
+        let why = "couldn't get version/kind; json parse error: unexpected end of JSON input";
+        return Err(Status::bad_request(why));
+    };
+    let text = |field: &str| given[field].as_str().unwrap_or_default();
+    if !matches!(text("kind"), "" | "DeleteOptions") {
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        return Err(Status::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    Ok(given)
 }
 
 fn from_query(query: &Query) -> Result<Value, Status> {
@@ -188,38 +206,84 @@ pub(crate) fn remove(
         return Ok(Deleted::Marked(if options.dry_run { Arc::new(new) } else { core.put(key, new) }));
     }
 
-    // A Pod that is already leaving only gets less time, never more.
-    let grace = resource.grace(&old, options.grace_seconds);
-    if let Some(seconds) = grace.filter(|&seconds| seconds > 0) {
-        if is_marked && metadata["deletionGracePeriodSeconds"].as_i64().is_some_and(|left| seconds >= left) {
-            return Ok(Deleted::Marked(old));
+    let grace = match grace_of(resource, &old, options, now) {
+        Grace::None => None,
+        Grace::Pending => return Ok(Deleted::Marked(old)),
+        Grace::Until(at, seconds) => {
+            new["metadata"]["deletionTimestamp"] = at.into();
+            new["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+            if let Some(generation) = metadata["generation"].as_i64().filter(|_| !is_marked) {
+                new["metadata"]["generation"] = (generation + 1).into();
+            }
+            Some(seconds)
         }
-        let bump = !is_marked && metadata["generation"].as_i64().unwrap_or(0) > 0;
-        new["metadata"]["deletionTimestamp"] = later(now, seconds).into();
-        new["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
-        if bump {
-            new["metadata"]["generation"] = (metadata["generation"].as_i64().unwrap_or(0) + 1).into();
-        }
-    }
-
+    };
     let finalizers = finalizers_after(resource, &old, options);
     set_finalizers(&mut new, &finalizers);
     let holds = !finalizers.is_empty() || resource.is_held(&old);
-    let is_graceful = grace.is_some_and(|seconds| seconds > 0);
-    if holds && !is_graceful {
+    if holds && grace.is_none() {
         mark(&mut new, now);
         resource.mark_deleted(&mut new);
     }
-    if !holds && !is_graceful {
+    let is_staying = holds || grace.is_some_and(|seconds| seconds > 0);
+    if !is_staying && grace.is_none() {
         if options.dry_run {
             return Ok(Deleted::Gone(old));
         }
         return Ok(Deleted::Gone(core.remove(key).unwrap_or(old)));
     }
-    if new == *old {
-        return Ok(Deleted::Marked(old));
+    let state = if new == *old {
+        old
+    } else if options.dry_run {
+        Arc::new(new)
+    } else {
+        core.put(key, new)
+    };
+    if is_staying {
+        return Ok(Deleted::Marked(state));
     }
-    Ok(Deleted::Marked(if options.dry_run { Arc::new(new) } else { core.put(key, new) }))
+    // No grace at all: watchers see the mark, then the end.
+    if options.dry_run {
+        return Ok(Deleted::Gone(state));
+    }
+    Ok(Deleted::Gone(core.remove(key).unwrap_or(state)))
+}
+
+/// What the grace of a kind makes of a deletion.
+enum Grace {
+    /// The kind knows none, or it is used up.
+    None,
+    /// The object is leaving already, and not slower than asked for.
+    Pending,
+    /// The object leaves at this time, after this many seconds.
+    Until(String, i64),
+}
+
+fn grace_of(resource: &Resource, old: &Value, options: &DeleteOptions, now: &str) -> Grace {
+    let metadata = &old["metadata"];
+    let Some(leaving) = metadata["deletionTimestamp"].as_str() else {
+        return match resource.grace(old, options.grace_seconds) {
+            Some(seconds) => Grace::Until(later(now, seconds), seconds),
+            None => Grace::None,
+        };
+    };
+    let left = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    if left == 0 || !resource.is_graceful() {
+        return Grace::None;
+    }
+    // Whoever leaves already only gets less time, never more.
+    match options.grace_seconds {
+        None => Grace::Pending,
+        Some(seconds) if seconds >= left => Grace::Pending,
+        Some(seconds) => {
+            let at = later(leaving, seconds - left);
+            if at.as_str() < now {
+                Grace::Until(now.to_owned(), seconds.min(1))
+            } else {
+                Grace::Until(at, seconds)
+            }
+        }
+    }
 }
 
 fn check_preconditions(
@@ -229,18 +293,18 @@ fn check_preconditions(
     options: &DeleteOptions,
 ) -> Result<(), Status> {
     let live = |field: &str| old["metadata"][field].as_str().unwrap_or_default().to_owned();
-    for (what, given, live) in [
-        ("UID", &options.uid, live("uid")),
-        ("ResourceVersion", &options.resource_version, live("resourceVersion")),
+    for (what, given, live, hint) in [
+        ("UID", &options.uid, live("uid"), "deleted and then recreated"),
+        ("ResourceVersion", &options.resource_version, live("resourceVersion"), "modified"),
     ] {
         if let Some(given) = given
             && *given != live
         {
             let why = format!(
-                "Precondition failed: {what} in precondition: {given}, {what} in object meta: {live}"
+                "the {what} in the precondition ({given}) does not match the {what} in record ({live}). The object \
+                 might have been {hint}"
             );
-            // NB: the object is named by its storage key on the real server, too.
-            return Err(Status::conflict(resource.group_name(), name, &why));
+            return Err(Status::conflict(resource.group_kind(), name, &why));
         }
     }
     Ok(())

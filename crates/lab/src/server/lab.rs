@@ -28,6 +28,8 @@ pub struct LabOptions {
     pub settle: Duration,
     /// How many events of each resource are remembered; a watch from before them gets `410 Gone`.
     pub window: usize,
+    /// How often the past of lists is forgotten, in lab time: a `continue` token lives at least that long.
+    pub compaction: Duration,
 }
 
 /// An embedded Kubernetes API server.
@@ -54,6 +56,7 @@ impl Default for LabOptions {
             clock: Arc::new(Clock::real(1.0)),
             settle: Duration::from_millis(5),
             window: Window::default().events,
+            compaction: Duration::from_mins(5),
         }
     }
 }
@@ -86,6 +89,7 @@ impl Lab {
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&shared).keep_house(options.settle));
         let faults = Faults::new(&seed, Arc::clone(&options.clock));
+        tasks.spawn(Arc::clone(&shared).forget(options.compaction));
         tasks.spawn(faults.clone().run_schedule());
         Self { shared, faults, seed, _tasks: tasks }
     }

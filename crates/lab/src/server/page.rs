@@ -44,17 +44,19 @@ pub(crate) fn list(
     let snapshot = if start.revision == 0 || start.revision == store.revision() {
         store.now(table)
     } else {
-        store.at(table, start.revision).map_err(|_| expired(options))?
+        store.at(table, start.revision).map_err(|_| expired(options, &start))?
     };
     let revision = if start.revision == 0 { store.revision() } else { start.revision };
 
     let after = if start.after.is_empty() { String::new() } else { path_of(namespace, &start.after) };
+    // The cache that answers for version 0 knows no pages.
+    let limit = if options.resource_version == "0" { 0 } else { options.limit };
     let candidates = snapshot.range(namespace, &after);
     let mut items = Vec::new();
     let mut last = None;
     let mut seen = 0;
     for (path, object) in &candidates {
-        if options.limit > 0 && items.len() == options.limit {
+        if limit > 0 && items.len() == limit {
             break;
         }
         seen += 1;
@@ -89,7 +91,8 @@ impl Start {
             }
             return Self::of_token(&options.continue_token);
         }
-        let asked = parse_version(&options.resource_version)?;
+        let asked = parse_version(&options.resource_version)
+            .map_err(|error| Status::bad_request(format!("invalid resource version: {}", error.message)))?;
         if asked > store.revision() {
             return Err(too_large(asked, store.revision()));
         }
@@ -99,7 +102,8 @@ impl Start {
     }
 
     fn of_token(token: &str) -> Result<Self, Status> {
-        let bad = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+        let bad =
+            |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
             let at = match error {
                 base64::DecodeError::InvalidByte(at, _) => at,
@@ -116,6 +120,9 @@ impl Start {
         if start.is_empty() {
             return Err(bad("encoded start key empty"));
         }
+        if start.split('/').any(|part| part == "..") {
+            return Err(bad(start));
+        }
         let after = start.strip_suffix('\0').unwrap_or(start).to_owned();
         // A negative version continues with whatever is there now.
         Ok(Self { revision: u64::try_from(revision).unwrap_or(0), after })
@@ -128,13 +135,14 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        let why = format!("invalid syntax: strconv.ParseUint: parsing {text:?}: invalid syntax");
-        Status::bad_request(format!("invalid resource version: {why}"))
+        Status::bare(format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))
     })
 }
 
 /// 504: the version is newer than anything here.
-pub(crate) fn too_large(asked: u64, current: u64) -> Status {
+fn too_large(asked: u64, current: u64) -> Status {
     let details = json!({
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -149,11 +157,12 @@ pub(crate) fn too_large(asked: u64, current: u64) -> Status {
     }
 }
 
-fn expired(options: &ListOptions) -> Status {
+fn expired(options: &ListOptions, start: &Start) -> Status {
     if options.continue_token.is_empty() {
         return Status::expired("The resourceVersion for the provided list is too old.");
     }
-    Status::expired(EXPIRED)
+    let token = json!({"v": "meta.k8s.io/v1", "rv": -1, "start": format!("{}\0", start.after)});
+    Status { continue_token: Some(URL_SAFE_NO_PAD.encode(token.to_string())), ..Status::expired(EXPIRED) }
 }
 
 fn token(revision: u64, last: &str) -> String {
@@ -217,6 +226,6 @@ mod tests {
         let (store, table) = filled();
         let options = ListOptions { continue_token: "%%".into(), ..ListOptions::default() };
         let error = list(&store, &table, "", &options, true, |_| true).unwrap_err();
-        assert_eq!(error.message, "continue key is not valid: illegal base64 data at input byte 0");
+        assert_eq!(error.message, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0");
     }
 }

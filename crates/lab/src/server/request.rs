@@ -19,6 +19,8 @@ pub(crate) struct Target {
     pub name: String,
     /// The part of the object; empty for all of it.
     pub subresource: String,
+    /// Whether the address is one of those that mean a watch without saying so in the query.
+    pub is_old_watch: bool,
 }
 
 /// The parameters of a query.
@@ -88,7 +90,12 @@ impl Target {
             "apis" => (parts.next()?, parts.next()?),
             _ => return None,
         };
-        let rest: Vec<String> = parts.collect();
+        let mut rest: Vec<String> = parts.collect();
+        // The old way to say that it is a watch; the query says it, too, once `Head` was made.
+        let is_old_watch = rest.first().is_some_and(|first| first == "watch") && rest.len() > 1;
+        if is_old_watch {
+            rest.remove(0);
+        }
         let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
         let (namespace, plural, tail) = match rest.as_slice() {
             [] => return None,
@@ -107,6 +114,7 @@ impl Target {
             namespace: namespace.to_owned(),
             name: at(0),
             subresource: if tail.len() > 2 { tail[1..].join("/") } else { at(1) },
+            is_old_watch,
         })
     }
 
@@ -137,6 +145,11 @@ impl Query {
     /// A parameter; empty when it is missing.
     pub(crate) fn get(&self, key: &str) -> &str {
         self.0.get(key).map_or("", String::as_str)
+    }
+
+    /// Sets a parameter.
+    pub(crate) fn set(&mut self, key: &str, value: &str) {
+        self.0.insert(key.to_owned(), value.to_owned());
     }
 
     fn flag(&self, key: &str) -> Result<Option<bool>, Status> {

@@ -250,6 +250,11 @@ impl Resource {
         self.kind().and_then(|kind| deletion::graceful_deletion(kind, object, asked))
     }
 
+    /// Whether its objects can take their time to leave.
+    pub(crate) fn is_graceful(&self) -> bool {
+        self.names.group.is_empty() && self.names.plural == "pods"
+    }
+
     /// What happens to dependents when nobody says.
     pub(crate) fn default_propagation(&self) -> DefaultPropagation {
         self.kind().map_or(DefaultPropagation::Background, deletion::default_propagation)
@@ -264,6 +269,9 @@ impl Resource {
     pub(crate) fn mark_deleted(&self, object: &mut Value) {
         if self.is_namespace() {
             object["status"]["phase"] = "Terminating".into();
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("deletionGracePeriodSeconds");
+            }
         }
     }
 

@@ -126,8 +126,11 @@ impl Parser {
         if !problems.is_empty() {
             return Err(format!("<nil>: Invalid value: {key:?}: {}", problems.join("; ")));
         }
+        if negated {
+            return Ok(Requirement { key, test: Test::Absent });
+        }
         if matches!(self.peek(), Token::End | Token::Symbol(",")) {
-            return Ok(Requirement { key, test: if negated { Test::Absent } else { Test::Exists } });
+            return Ok(Requirement { key, test: Test::Exists });
         }
         let operator = self.next();
         let test = match operator.text() {
@@ -135,8 +138,8 @@ impl Parser {
             "notin" => Test::NotIn(self.values()?),
             "=" | "==" => Test::In(vec![self.exact_value()?]),
             "!=" => Test::NotIn(vec![self.exact_value()?]),
-            ">" => Test::Greater(self.bound(&key)?),
-            "<" => Test::Less(self.bound(&key)?),
+            ">" => Test::Greater(self.bound()?),
+            "<" => Test::Less(self.bound()?),
             found => return Err(format!("found '{found}', expected: {OPERATORS}")),
         };
         if let Test::In(values) | Test::NotIn(values) = &test {
@@ -195,11 +198,11 @@ impl Parser {
         }
     }
 
-    fn bound(&mut self, key: &str) -> Result<i64, String> {
+    fn bound(&mut self) -> Result<i64, String> {
         let value = self.exact_value()?;
         value.parse().map_err(|_| {
             format!(
-                "values[0][{key}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
+                "values[0]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
             )
         })
     }

@@ -67,10 +67,14 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
         }
     };
     let user = parts.extensions.get::<crate::serve::User>().cloned().unwrap_or_default();
+    let mut query = Query::parse(parts.uri.query().unwrap_or_default());
+    if target.is_old_watch {
+        query.set("watch", "true");
+    }
     let head = Head {
         method: parts.method,
         target,
-        query: Query::parse(parts.uri.query().unwrap_or_default()),
+        query,
         content_type: text(&parts.headers, header::CONTENT_TYPE).to_owned(),
         user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
         user: User { name: user.name, groups: user.groups, ..User::default() },
@@ -113,11 +117,14 @@ fn dispatch(
     wanted: Wanted,
 ) -> Result<Answer, Status> {
     let target = &head.target;
-    check_scope(resource, target)?;
+    check_query(&head.query)?;
+    if !is_in_scope(resource, target) {
+        return if resource.names.is_custom { Ok(Answer::page_not_found()) } else { Err(Status::no_such_resource()) };
+    }
     if !matches!(target.subresource.as_str(), "" | "status" | "finalize" | "approval") {
         return subresource::answer(shared, resource, head, body);
     }
-    let verb = verb_of(head)?;
+    let verb = verb_of(head, resource.names.is_custom)?;
     check_verb(resource, target, verb)?;
     match verb {
         "get" => get(shared, resource, target),
@@ -230,7 +237,7 @@ fn open_watch(
 }
 
 /// The verb of a request by its method and address.
-fn verb_of(head: &Head) -> Result<&'static str, Status> {
+fn verb_of(head: &Head, is_custom: bool) -> Result<&'static str, Status> {
     let has_name = !head.target.name.is_empty();
     let is_watch = matches!(head.query.get("watch"), "true" | "1" | "True");
     Ok(match (head.method.as_str(), has_name) {
@@ -242,15 +249,32 @@ fn verb_of(head: &Head) -> Result<&'static str, Status> {
         ("PATCH", true) => "patch",
         ("DELETE", true) => "delete",
         ("DELETE", false) => "deletecollection",
+        // The server of custom resources looks at the method alone.
+        ("POST", true) if is_custom => "create",
+        ("PUT" | "PATCH", false) if is_custom => return Err(Status::bad_request("name must be provided")),
         _ => return Err(Status::method_not_allowed()),
     })
 }
 
-/// Refuses an address in a namespace of something without one, and the other way round.
-fn check_scope(resource: &Resource, target: &Target) -> Result<(), Status> {
+/// Whether an address has a namespace where its resource needs one, and none where not.
+fn is_in_scope(resource: &Resource, target: &Target) -> bool {
     let has_namespace = !target.namespace.is_empty();
-    let is_ok = if resource.names.namespaced { has_namespace || target.name.is_empty() } else { !has_namespace };
-    if is_ok { Ok(()) } else { Err(Status::no_such_resource()) }
+    if resource.names.namespaced { has_namespace || target.name.is_empty() } else { !has_namespace }
+}
+
+/// Refuses parameters that every request can have and that make no sense.
+fn check_query(query: &Query) -> Result<(), Status> {
+    let timeout = query.get("timeout");
+    if !timeout.is_empty() && timeout.parse::<crate::faults::Span>().is_err() {
+        return Err(Status::bad_request(format!(
+            "invalid timeout specified in the request URL - time: invalid duration {timeout:?}"
+        )));
+    }
+    if query.get("export") == "true" {
+        let message = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
 }
 
 fn check_verb(resource: &Resource, target: &Target, verb: &str) -> Result<(), Status> {
@@ -263,8 +287,8 @@ fn check_verb(resource: &Resource, target: &Target, verb: &str) -> Result<(), St
             None => return Err(Status::no_such_resource()),
         }
     };
-    // A namespaced object is created in its namespace.
-    let is_homeless = verb == "create" && names.namespaced && target.namespace.is_empty();
+    // Namespaced objects are created, and deleted by the dozen, in one namespace.
+    let is_homeless = matches!(verb, "create" | "deletecollection") && names.namespaced && target.namespace.is_empty();
     if !is_homeless && verbs.iter().any(|it| it == verb) {
         return Ok(());
     }

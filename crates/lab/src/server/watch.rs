@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::answer::{Form, partial, present};
-use super::page::{parse_version, too_large};
+use super::page::parse_version;
 use super::request::ListOptions;
 use super::resource::Resource;
 use super::select::Selection;
@@ -42,6 +42,8 @@ struct Watch {
     ready: VecDeque<Bytes>,
     /// The version up to which events were looked at.
     seen: u64,
+    /// The version of the last bookmark, or where the watch began.
+    marked: u64,
     changed: tokio::sync::watch::Receiver<u64>,
     end: Instant,
     bookmark: Option<Instant>,
@@ -58,22 +60,21 @@ pub(super) fn open(
 ) -> Result<Body, Status> {
     let mut core = shared.core();
     let asked = parse_version(&options.resource_version)?;
-    if asked > core.store.revision() {
-        return Err(too_large(asked, core.store.revision()));
-    }
     let with_state = options.send_initial_events.unwrap_or(asked == 0);
     let life = match options.timeout_seconds {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => DEFAULT_LIFE.mul_f64(1.0 + core.jitter.fraction()),
     };
     let end = Instant::now() + shared.clock.scaled(life);
+    let seen = if with_state || asked == 0 { core.store.revision() } else { asked };
     let mut watch = Watch {
         shared: Arc::clone(shared),
         resource: Arc::clone(resource),
         selection,
         form,
         ready: VecDeque::new(),
-        seen: if with_state || asked == 0 { core.store.revision() } else { asked },
+        seen,
+        marked: seen,
         changed: core.store.subscribe(&resource.table),
         end,
         bookmark: None,
@@ -121,7 +122,9 @@ impl Watch {
             if Instant::now() >= self.end {
                 return None;
             }
-            self.send_bookmark(false);
+            if self.seen > self.marked {
+                self.send_bookmark(false);
+            }
             self.bookmark = Some(self.next_bookmark());
         }
     }
@@ -135,6 +138,10 @@ impl Watch {
                 for event in &events {
                     self.seen = event.revision;
                     self.send_event(event);
+                }
+                if events.is_empty() {
+                    // Nothing of this resource came since, so a bookmark may name the newest version.
+                    self.seen = self.seen.max(core.store.revision());
                 }
                 !events.is_empty()
             }
@@ -178,17 +185,13 @@ impl Watch {
     }
 
     fn send_bookmark(&mut self, is_end_of_state: bool) {
+        self.marked = self.seen;
         let mut object = self.resource.empty_object();
-        object["metadata"]["resourceVersion"] = self.seen.max(self.current()).to_string().into();
+        object["metadata"]["resourceVersion"] = self.seen.to_string().into();
         if is_end_of_state {
             object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         self.push_object("BOOKMARK", &Arc::new(object));
-    }
-
-    /// The version a bookmark may name: everything up to it was sent.
-    fn current(&self) -> u64 {
-        self.seen
     }
 
     fn next_bookmark(&self) -> Instant {
@@ -202,7 +205,7 @@ impl Watch {
 
     fn push_object(&mut self, kind: &str, object: &Arc<Value>) {
         match self.form {
-            Form::Metadata => self.push(kind, &partial(object)),
+            Form::Metadata | Form::MetadataList => self.push(kind, &partial(object)),
             Form::Whole => self.push(kind, &present(object, &self.resource.names)),
         }
     }

@@ -102,8 +102,12 @@ pub(crate) fn store_new(
         return Err(Status::invalid(resource.group_kind(), &name, &errors));
     }
     let key = Key::new(&resource.table, &namespace, &name);
-    if core.store.get(&key).is_some() {
-        return Err(Status::already_exists(resource.group_name(), &name));
+    if let Some(there) = core.store.get(&key) {
+        let mut status = Status::already_exists(resource.group_name(), &name);
+        if there["metadata"].get("deletionTimestamp").is_some() {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        return Err(status);
     }
     check_size(&object)?;
     resource.to_storage(&mut object);
@@ -252,8 +256,15 @@ fn check_uid(resource: &Resource, target: &Target, object: &Value, old: &Value) 
     if given.is_empty() || uid == given {
         return Ok(());
     }
+    let place = if resource.names.is_custom {
+        format!("{}/{}", resource.names.group, resource.names.plural)
+    } else {
+        resource.names.plural.clone()
+    };
     let why = format!(
-        "Precondition failed: UID in precondition: {given}, UID in object meta: {}",
+        "StorageError: invalid object, Code: 4, Key: /registry/{place}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {given}, UID in object meta: {}",
+        crate::store::path_of(&target.namespace, &target.name),
         uid.as_str().unwrap_or_default()
     );
     Err(Status::conflict(resource.group_name(), &target.name, &why))

@@ -68,6 +68,11 @@ impl Default for Window {
 // === impl Ring ===
 
 impl Ring {
+    /// An empty ring that knows nothing from before a version.
+    pub(super) fn starting_at(revision: u64) -> Self {
+        Self { forgotten_until: revision, ..Self::default() }
+    }
+
     pub(super) fn push(
         &mut self,
         revision: u64,

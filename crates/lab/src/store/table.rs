@@ -58,6 +58,11 @@ impl Default for Table {
 }
 
 impl Table {
+    /// An empty table that knows nothing from before a version.
+    pub(super) fn starting_at(revision: u64) -> Self {
+        Self { ring: Ring::starting_at(revision), ..Self::default() }
+    }
+
     pub(super) fn get(&self, path: &str) -> Option<&Arc<Value>> {
         self.objects.get(path)
     }

@@ -37,6 +37,7 @@ pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
 fn serve(core: &mut Core, crd: &Value) {
     let Ok(definition) = Definition::parse(crd) else { return };
     let table = TableName::new(&definition.group, &definition.names.plural);
+    core.store.open(&table);
     let resources = if lifecycle::is_true(crd, "Established") {
         Resource::custom(crd, &Arc::new(definition))
     } else {

@@ -13,5 +13,6 @@ pub mod status;
 mod store;
 mod world;
 
+pub use builtin::check_builtin;
 pub use clock::Clock;
 pub use rng::Rng;

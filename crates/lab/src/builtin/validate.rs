@@ -30,10 +30,8 @@ use crate::status::FieldError;
 /// What is wrong with a new object.
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let root = Cursor::root(object);
-    let mut errors = match name_rule(kind) {
-        Some(rule) => meta::validate_meta_create(object, kind.namespaced, rule),
-        None => Vec::new(),
-    };
+    let mut errors = Vec::new();
+    own_meta(kind, object, &mut errors);
     check(kind, &root, None, &mut errors);
     if errors.is_empty() {
         errors = meta::validate_meta_create(object, kind.namespaced, NameRule::PathSegment);
@@ -52,17 +50,53 @@ pub(crate) fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: 
     // The real server checks metadata for every kind and then, in one order or another, again for most of them.
     let again = again(kind);
     if again == Again::Change || again == Again::ChangeAndName {
-        errors.extend(meta::validate_meta_change(new, old));
+        own_change(kind, new, old, &mut errors);
     }
-    if let (Again::Name | Again::ChangeAndName | Again::NameThenChange, Some(rule)) = (again, name_rule(kind))
-    {
-        errors.extend(meta::validate_meta_create(new, kind.namespaced, rule));
+    if again != Again::No && again != Again::Change {
+        own_meta(kind, new, &mut errors);
     }
     check(kind, &new_root, Some(&old_root), &mut errors);
+    if again == Again::NameTwice {
+        own_meta(kind, new, &mut errors);
+        check(kind, &new_root, Some(&old_root), &mut errors);
+    }
     if again == Again::NameThenChange {
-        errors.extend(meta::validate_meta_change(new, old));
+        own_change(kind, new, old, &mut errors);
     }
     errors
+}
+
+/// The checks of metadata that a kind has for itself, at creation.
+fn own_meta(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    if let Some(rule) = name_rule(kind) {
+        errors.extend(meta::validate_meta_create(object, kind.namespaced, rule));
+        standard_finalizers(kind, object, errors);
+    }
+}
+
+/// The checks of metadata that a kind has for itself, at updates.
+fn own_change(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    errors.extend(meta::validate_meta_change(new, old));
+    standard_finalizers(kind, new, errors);
+}
+
+/// Most kinds take only finalizers with a domain, or the few of Kubernetes itself.
+fn standard_finalizers(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    if matches!(
+        kind.group,
+        "admissionregistration.k8s.io"
+            | "coordination.k8s.io"
+            | "node.k8s.io"
+            | "apiregistration.k8s.io"
+            | "apiextensions.k8s.io"
+    ) {
+        return;
+    }
+    let root = Cursor::root(object);
+    let metadata = root.field("metadata");
+    for finalizer in metadata.field("finalizers").items() {
+        config::standard_finalizer(&finalizer, finalizer.text(), errors);
+    }
 }
 
 /// Which checks of metadata an update repeats.
@@ -78,6 +112,8 @@ enum Again {
     ChangeAndName,
     /// Both, around the checks of the kind.
     NameThenChange,
+    /// The form of names and the rest, and the checks of the kind, all of it twice.
+    NameTwice,
 }
 
 fn again(kind: &Kind) -> Again {
@@ -85,10 +121,11 @@ fn again(kind: &Kind) -> Again {
         ("", "ConfigMap" | "Secret" | "Pod" | "ServiceAccount" | "PersistentVolumeClaim")
         | ("networking.k8s.io", "Ingress")
         | ("apiregistration.k8s.io", _) => Again::ChangeAndName,
-        ("", "Namespace" | "Node") | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => {
-            Again::NameThenChange
-        }
-        ("", "PersistentVolume") | ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
+        ("", "Namespace" | "Node")
+        | ("storage.k8s.io", "StorageClass")
+        | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => Again::NameThenChange,
+        ("", "PersistentVolume") => Again::NameTwice,
+        ("", "LimitRange") | ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
             Again::Name
         }
         ("policy", _) | ("", "Event") => Again::No,
@@ -155,7 +192,7 @@ fn check(kind: &Kind, new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => admission::policy(new, errors),
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            admission::binding(new, errors)
+            admission::binding(new, errors);
         }
         _ => {}
     }
@@ -169,11 +206,10 @@ fn check_part(
     old: &Cursor<'_, '_>,
     errors: &mut Vec<FieldError>,
 ) {
-    let change =
-        |errors: &mut Vec<FieldError>| errors.extend(meta::validate_meta_change(new.value(), old.value()));
+    let change = |errors: &mut Vec<FieldError>| own_change(kind, new.value(), old.value(), errors);
     match (kind.group, kind.kind, part) {
         ("certificates.k8s.io", "CertificateSigningRequest", _) => {
-            errors.extend(meta::validate_meta_create(new.value(), kind.namespaced, NameRule::Free));
+            own_meta(kind, new.value(), errors);
             certificate::request(part, new, Some(old), errors);
             change(errors);
         }

@@ -12,6 +12,8 @@ pub(crate) enum Generation {
     Fixed,
     /// When one of these paths changes.
     On(&'static [&'static [&'static str]]),
+    /// When one of these paths changes, but a new object has none.
+    Later(&'static [&'static [&'static str]]),
     /// When anything changes but the metadata, or the labels do.
     AllButMetadata,
 }
@@ -55,6 +57,7 @@ pub(crate) fn generation(kind: &Kind) -> Generation {
         ("", "PodTemplate") => Generation::On(&[&["template"]]),
         ("discovery.k8s.io", "EndpointSlice") => Generation::AllButMetadata,
         ("scheduling.k8s.io", "PriorityClass") => Generation::Fixed,
+        ("storage.k8s.io", "CSIDriver") => Generation::Later(&[&["spec"]]),
         _ => Generation::None,
     }
 }
@@ -138,9 +141,13 @@ pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> &'static [&'static
 pub(crate) fn needs_resource_version_for_update(kind: &Kind) -> bool {
     matches!(
         (kind.group, kind.kind),
-        ("admissionregistration.k8s.io" | "apiregistration.k8s.io" | "apiextensions.k8s.io", _)
-            | ("coordination.k8s.io", _)
-            | ("node.k8s.io", "RuntimeClass")
+        (
+            "admissionregistration.k8s.io"
+                | "apiregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "coordination.k8s.io",
+            _
+        ) | ("node.k8s.io", "RuntimeClass")
             | ("policy", "PodDisruptionBudget")
             | ("storage.k8s.io", "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment")
     )

@@ -76,3 +76,26 @@ pub fn check_resource(
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     Err(Status::invalid(kind, name, &errors).to_value())
 }
+
+/// What the lab's controllers make of a definition beside others: the definition with its new status.
+///
+/// For comparisons with a real server.
+pub fn establish(crd: &Value, others: &[Value], now: &str) -> Value {
+    let accepted = |crd: &Value| definition::Names::parse(&crd["status"]["acceptedNames"]);
+    let others: Vec<definition::Names> =
+        others.iter().filter(|other| other["spec"]["group"] == crd["spec"]["group"]).map(accepted).collect();
+    let mut crd = crd.clone();
+    lifecycle::reconcile(&mut crd, &others, now);
+    crd
+}
+
+/// The Scale that the lab shows of a custom resource, or the error answer.
+///
+/// For comparisons with a real server.
+pub fn scale_of(crd: &Value, object: &Value) -> Result<Value, Value> {
+    let definition =
+        definition::Definition::parse(crd).map_err(|error| Status::bad_request(error).to_value())?;
+    let paths = definition.storage().and_then(|version| version.scale.clone());
+    let paths = paths.ok_or_else(|| Status::no_such_resource().to_value())?;
+    scale::read(&paths, object).map_err(|status| status.to_value())
+}

@@ -14,3 +14,6 @@ mod world;
 
 pub use clock::Clock;
 pub use rng::Rng;
+pub use world::{
+    LogLine, ReleaseFacts, Scenario, ScenarioError, World, WorldError, scenario_reference, scenario_schema,
+};

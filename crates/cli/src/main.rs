@@ -4,6 +4,7 @@ mod args;
 mod bundle;
 mod exit;
 mod flow;
+mod lab_operators;
 mod meta;
 mod output;
 mod rehearse;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command, ReleaseCommand};
+use args::{Cli, Command, LabCommand, ReleaseCommand};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
             ReleaseCommand::Objects(args) => release::objects::run(&args),
             ReleaseCommand::Graph(args) => release::graph::run(&args),
             ReleaseCommand::Lint(args) => release::lint::run(&args),
+        },
+        Command::Lab(args) => match args.command {
+            LabCommand::Operators(args) => lab_operators::run(&args),
         },
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Version(args) => meta::version(&args),

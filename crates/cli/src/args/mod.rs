@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use selection::SelectionArgs;
 
+use crate::lab_operators::OperatorsArgs;
+
 /// Reads, orders, lints and walks releases of a Kubernetes platform.
 ///
 /// A release is one folder that holds every manifest of a platform. Lockstep shows the order in which a cluster is
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Release(ReleaseArgs),
     /// Walk a release from start to end (a dry walk: no cluster, every task is assumed to succeed).
     Rehearse(RehearseArgs),
+    /// Play a cluster: an embedded API server, scripted workloads and operators.
+    Lab(LabArgs),
     /// Print the version of this command.
     Version(VersionArgs),
     /// Print a completion script for a shell.
@@ -84,6 +88,20 @@ pub(crate) enum ReleaseCommand {
 
 Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or nothing that could be checked.")]
     Lint(LintArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  lockstep lab operators examples/releases/1.0.0 --kubeconfig ./kubeconfig")]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Play the workloads and operators of a release against any API server that has none of its own.
+    Operators(OperatorsArgs),
 }
 
 /// The folder of a release.

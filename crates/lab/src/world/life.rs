@@ -349,7 +349,7 @@ mod tests {
         }
         assert_eq!(one.last.as_ref().map(|ended| ended.exit_code), Some(3));
         let recovered = diary(life(crash, Some(60), false), 5);
-        assert_eq!(recovered.last().unwrap(), "94: ready", "{recovered:?}");
+        assert_eq!(recovered.last().unwrap(), "92: ready", "{recovered:?}");
         assert_eq!(pause(30), LONGEST_PAUSE);
     }
 

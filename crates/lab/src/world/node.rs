@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::api::{KUBELET, Patch, Place, Resource, code};
+use super::api::{CONTROLLERS, KUBELET, Patch, Place, Resource, code};
 use super::cache::{Key, Kind};
 use super::rules::draw;
 use super::scenario::{Base, NodeGroup};
@@ -89,6 +89,9 @@ async fn run(world: Arc<Shared>, machine: Machine) {
             world.clock.sleep(PAUSE).await;
         }
         if is_ready {
+            // As the controller for machines does it.
+            let taints = json!({"spec": {"taints": taints(&machine.roles)}});
+            drop(world.patch(&CONTROLLERS, &key, "", &taints).await);
             world.say(|| format!("{key} is ready"));
         }
     }
@@ -129,13 +132,19 @@ fn node(machine: &Machine) -> Value {
     for role in &machine.roles {
         labels[format!("node-role.kubernetes.io/{role}")] = "".into();
     }
-    let has = |role: &str| machine.roles.iter().any(|known| known == role);
-    let mut spec = json!({"providerID": format!("lab:///{}", machine.name)});
-    if (has("control-plane") || has("master")) && !has("worker") {
-        let role = if has("control-plane") { "control-plane" } else { "master" };
-        spec["taints"] = json!([{"key": format!("node-role.kubernetes.io/{role}"), "effect": "NoSchedule"}]);
-    }
+    // The real server adds the first one by itself.
+    let mut all = vec![json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})];
+    all.extend(taints(&machine.roles));
+    let spec = json!({"providerID": format!("lab:///{}", machine.name), "taints": all});
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": machine.name, "labels": labels}, "spec": spec})
+}
+
+/// The taints of a ready machine: a control plane that is no worker takes only what tolerates that.
+fn taints(roles: &[String]) -> Vec<Value> {
+    let has = |role: &str| roles.iter().any(|known| known == role);
+    let role = ["control-plane", "master"].into_iter().find(|role| has(role) && !has("worker"));
+    let taint = |role| json!({"key": format!("node-role.kubernetes.io/{role}"), "effect": "NoSchedule"});
+    role.map(taint).into_iter().collect()
 }
 
 fn status(machine: &Machine, is_ready: bool, stamp: &str) -> Value {
@@ -191,14 +200,8 @@ mod tests {
 
     #[test]
     fn only_a_control_plane_that_is_no_worker_is_tainted() {
-        let machine = |roles: &[&str]| {
-            let roles = roles.iter().map(|&role| role.to_owned()).collect();
-            expand(&[NodeGroup { roles, ..NodeGroup::default() }]).remove(0)
-        };
-        assert_eq!(
-            node(&machine(&["control-plane"]))["spec"]["taints"][0]["key"],
-            "node-role.kubernetes.io/control-plane"
-        );
-        assert_eq!(node(&machine(&["control-plane", "worker"]))["spec"].get("taints"), None);
+        let of = |roles: &[&str]| taints(&roles.iter().map(|&role| role.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["control-plane"])[0]["key"], "node-role.kubernetes.io/control-plane");
+        assert_eq!(of(&["control-plane", "worker"]), Vec::<Value>::new());
     }
 }

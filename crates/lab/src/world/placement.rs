@@ -66,15 +66,6 @@ fn tolerates(toleration: &Value, taint: &Value) -> bool {
     fits("effect") && fits("key") && value
 }
 
-/// Whether a machine is Ready.
-pub(crate) fn is_ready(node: &Value) -> bool {
-    let conditions = node["status"]["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -91,9 +91,7 @@ async fn schedule(
         }
         None => {
             let mut rng = world.rng.fork(&format!("node/{key}"));
-            let nodes: Vec<_> =
-                placement::nodes(world).into_iter().filter(|node| placement::is_ready(node)).collect();
-            placement::choose(&nodes, &pod["spec"], &mut rng).map(str::to_owned)
+            placement::choose(&placement::nodes(world), &pod["spec"], &mut rng).map(str::to_owned)
         }
     };
     let source = Source { actor: &SCHEDULER, component: "default-scheduler", host: "" };

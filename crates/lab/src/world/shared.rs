@@ -95,16 +95,19 @@ impl Shared {
 
     /// The server says that an object is gone.
     pub(crate) fn unlearn(&self, key: Key, object: &Value) {
-        let mut cache = lock(&self.cache);
-        if cache.remove(&key, uid(object)) {
-            let orphans = cache.children_of(uid(object));
-            drop(cache);
-            // They look at their owner themselves; garbage collection may be faster.
-            for orphan in orphans {
-                self.queue.add(orphan, self.now());
-            }
-            self.wake(key, controller_key(object));
+        if lock(&self.cache).remove(&key, uid(object)) {
+            self.mourn(key, object);
         }
+    }
+
+    /// Wakes whoever cares about the end of an object: its owner, and what it controlled.
+    fn mourn(&self, key: Key, object: &Value) {
+        let orphans = lock(&self.cache).children_of(uid(object));
+        // They look at their owner themselves; garbage collection may be faster.
+        for orphan in orphans {
+            self.queue.add(orphan, self.now());
+        }
+        self.wake(key, controller_key(object));
     }
 
     fn wake(&self, key: Key, owner: Option<Key>) {
@@ -172,7 +175,7 @@ impl Shared {
             Ok(answer) if is_ending(&answer) && grace != Some(0) => self.learn(key.kind, answer),
             Ok(_) => {
                 lock(&self.cache).deleted(key, uid(object));
-                self.wake(key.clone(), controller_key(object));
+                self.mourn(key.clone(), object);
             }
             Err(error) if matches!(code(&error), 404 | 409) => {}
             Err(error) => return Err(error),

@@ -129,8 +129,7 @@ pub(crate) async fn make_pod(
     let resource = key.kind.resource();
     let script = script_of(world, key, object);
     if !matches!(script.behaviour, WorkloadBehaviour::Pending { .. }) && pod["spec"]["nodeName"].is_null() {
-        let nodes: Vec<_> =
-            placement::nodes(world).into_iter().filter(|node| placement::is_ready(node)).collect();
+        let nodes = placement::nodes(world);
         let mut rng = world.rng.fork(&format!("node/{}", text(&pod["metadata"]["name"])));
         if let Ok(node) = placement::choose(&nodes, &pod["spec"], &mut rng) {
             pod["spec"]["nodeName"] = node.into();

@@ -1,6 +1,7 @@
 //! What the world has to know about a release: its operators, where they run, and what they will report.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -106,11 +107,20 @@ fn edition(manifest: &Manifest, selected: &[&Manifest], version: &str) -> (Opera
 impl Edition {
     /// Whether a live Deployment runs the code of this edition.
     pub(crate) fn is_run_by(&self, live: &Value) -> bool {
-        self.deployments.iter().any(|facts| facts.fits(live) && facts.code == code(live))
+        self.deployments.iter().any(|facts| facts.is_run_by(live))
+    }
+
+    /// Whether the live Deployments run all the code of this edition.
+    pub(crate) fn is_all_run_by(&self, live: &[Arc<Value>]) -> bool {
+        self.deployments.iter().all(|facts| live.iter().any(|live| facts.is_run_by(live)))
     }
 }
 
 impl DeploymentFacts {
+    fn is_run_by(&self, live: &Value) -> bool {
+        self.fits(live) && self.code == code(live)
+    }
+
     fn fits(&self, live: &Value) -> bool {
         live["metadata"]["name"] == self.name.as_str()
             && live["metadata"]["namespace"] == self.namespace.as_str()
@@ -159,5 +169,7 @@ mod tests {
         let mut with_default = deployment("i1");
         with_default["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
         assert!(edition.is_run_by(&with_default), "what the server fills in does not count");
+        assert!(edition.is_all_run_by(&[Arc::new(deployment("i1"))]));
+        assert!(!edition.is_all_run_by(&[Arc::new(deployment("i2"))]) && !edition.is_all_run_by(&[]));
     }
 }

@@ -136,8 +136,10 @@ fn running<'a>(
     }
     let key = |(namespace, name): &(String, String)| Key::new(Kind::Deployment, namespace, name);
     let live: Vec<Arc<Value>> = named.iter().filter_map(|named| world.object(&key(named))).collect();
-    let edition = editions.iter().rev().find(|edition| live.iter().any(|live| edition.is_run_by(live)));
-    let edition = edition.or(editions.first());
+    // In the middle of an update some Deployments are new and others old: the old edition holds until all are new.
+    let newest = editions.iter().rev().find(|edition| edition.is_all_run_by(&live));
+    let any = || editions.iter().find(|edition| live.iter().any(|live| edition.is_run_by(live)));
+    let edition = newest.or_else(any).or(editions.first());
     let needed = match (&script.deployment, edition) {
         (None, Some(edition)) => edition.deployments.len(),
         _ => named.len(),

@@ -8,11 +8,14 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-use lockstep_lab::{Clock, Faults, KubeconfigError, Login, Rng, ServeError, ServeOptions, Serving, serve};
+use lockstep_lab::{
+    Clock, KubeconfigError, Lab, LabOptions, Login, Rule, Scenario, ServeError, ServeOptions, Serving, World, serve,
+};
 use lockstep_schema::Schema;
 
 use crate::args::UpArgs;
 use crate::exit::{Outcome, UsageError};
+use crate::lab_operators::read_scenario;
 use crate::output;
 
 /// `lockstep lab up`
@@ -24,19 +27,29 @@ pub(crate) fn up(args: &UpArgs) -> anyhow::Result<Outcome> {
 async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
     // Before anything is announced: whoever reads the announcement may stop us at once.
     let mut stop = Stop::new().context("waiting for signals")?;
-    let faults = faults(args)?;
+    let scenario = match &args.scenario {
+        Some(file) => read_scenario(file)?,
+        None => Scenario::default(),
+    };
+    let seed = args.seed.or(scenario.seed).unwrap_or_default();
+    let clock = Arc::new(Clock::real(args.speed));
+    let lab = Lab::new(LabOptions { seed, clock: Arc::clone(&clock), ..LabOptions::default() });
+    add_faults(&lab, &scenario)?;
+    let serving = serve(lab.router(), ServeOptions::new(args.listen)).await.map_err(usage_of_serve)?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(faults.clone().run_schedule());
-    let router = faults.wrap(lockstep_lab::discovery_router());
-    let serving = serve(router, ServeOptions::new(args.listen)).await.map_err(usage_of_serve)?;
+    tasks.spawn(World::new(lab.client(), scenario, None, clock, seed).run());
     let replaced = serving.write_kubeconfig(&args.kubeconfig, Login::Token).map_err(usage_of_kubeconfig)?;
     if let Some(url) = replaced {
         let file = args.kubeconfig.display();
         output::note(&format!("`{file}` was that of a lab at {url}, and is replaced"));
     }
-    output::print(&announcement(args, &serving)?)?;
+    output::print(&announcement(args, seed, &serving)?)?;
 
-    stop.wait().await;
+    let ended = tokio::select! {
+        biased;
+        () = stop.wait() => None,
+        ended = tasks.join_next() => ended,
+    };
     let removed = serving.remove_kubeconfig(&args.kubeconfig);
     let end = async {
         serving.shutdown().await;
@@ -49,7 +62,11 @@ async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
         () = stop.wait() => {}
     }
     removed?;
-    Ok(Outcome::Clean)
+    match ended {
+        None => Ok(Outcome::Clean),
+        Some(Ok(error)) => Err(anyhow::Error::new(error).context("the scripted world of the lab ended")),
+        Some(Err(error)) => Err(anyhow::Error::new(error).context("the scripted world of the lab ended")),
+    }
 }
 
 /// Ctrl-C, or what `kill` sends.
@@ -74,14 +91,18 @@ impl Stop {
     }
 }
 
-/// The faults of the lab, none to begin with.
-fn faults(args: &UpArgs) -> anyhow::Result<Faults> {
-    anyhow::ensure!(args.scenario.is_none(), "scenarios cannot be read yet; leave --scenario out");
-    Ok(Faults::new(&Rng::new(args.seed), Arc::new(Clock::real(args.speed))))
+/// Adds the faults of a scenario; what is wrong with them is wrong usage.
+fn add_faults(lab: &Lab, scenario: &Scenario) -> anyhow::Result<()> {
+    for (index, fault) in scenario.faults.iter().enumerate() {
+        let wrong = |error: String| UsageError(format!("the scenario: faults[{index}]: {error}"));
+        let rule: Rule = serde_json::from_value(fault.clone()).map_err(|error| wrong(error.to_string()))?;
+        lab.faults().add(rule).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// How to use the lab that is up.
-fn announcement(args: &UpArgs, serving: &Serving) -> anyhow::Result<String> {
+fn announcement(args: &UpArgs, seed: u64, serving: &Serving) -> anyhow::Result<String> {
     let file = std::path::absolute(&args.kubeconfig).context("finding the folder of the kubeconfig")?;
     let speed = match args.speed {
         1.0 => String::new(),
@@ -97,7 +118,7 @@ Ctrl-C ends it and removes the kubeconfig.
 ",
         serving.url(),
         Schema::builtin().kubernetes,
-        args.seed,
+        seed,
         quoted(&file),
     ))
 }

@@ -5,6 +5,7 @@ mod bundle;
 mod exit;
 mod flow;
 mod lab;
+mod lab_operators;
 mod meta;
 mod output;
 mod rehearse;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Lab(args) => match args.command {
             LabCommand::Up(args) => lab::up(&args),
+            LabCommand::Operators(args) => lab_operators::run(&args),
         },
         Command::Version(args) => meta::version(&args),
         Command::Completion(args) => meta::completion(&args),

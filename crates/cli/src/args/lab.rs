@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::lab_operators::OperatorsArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
@@ -22,6 +24,8 @@ pub(crate) enum LabCommand {
 Anybody who has the kubeconfig may do everything: there are no permissions. Nothing is stored; what was in the lab is
 gone when it ends.")]
     Up(UpArgs),
+    /// Play the workloads and operators of a release against any API server that has none of its own.
+    Operators(OperatorsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -38,9 +42,9 @@ pub(crate) struct UpArgs {
     /// How much faster than the clock on the wall time passes in the lab.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
     pub(crate) speed: f64,
-    /// The seed of everything random: names, uids, durations, chances.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// The seed of everything random: names, uids, durations, chances; without it that of the scenario, or 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
 }
 
 /// `127.0.0.1:6443`, `[::1]:6443`, `localhost:6443`.

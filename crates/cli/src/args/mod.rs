@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Release(ReleaseArgs),
     /// Walk a release from start to end (a dry walk: no cluster, every task is assumed to succeed).
     Rehearse(RehearseArgs),
-    /// Run an embedded Kubernetes API server, to try things without a cluster.
+    /// Play a cluster: an embedded API server, scripted workloads and operators.
     Lab(LabArgs),
     /// Print the version of this command.
     Version(VersionArgs),

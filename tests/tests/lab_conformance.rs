@@ -4,9 +4,11 @@
 //! and the traces of the cases that have one.
 #![recursion_limit = "256"]
 #![expect(
+    clippy::needless_pass_by_value,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test fails by a panic, also in the functions that tests share; the counts are meant to be read"
+    clippy::unwrap_used,
+    reason = "a script passes its values as it writes them; a test fails by a panic, also in the functions that tests share"
 )]
 
 #[path = "lab_conformance/objects.rs"]
@@ -52,6 +54,7 @@ mod watch;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -216,14 +219,14 @@ fn write_report(found: &[&Found], left: &BTreeMap<&str, Trace>, right: &BTreeMap
     let Some(file) = std::env::var_os("LOCKSTEP_DIFF") else { return };
     let mut text = String::new();
     for found in found {
-        text.push_str(&format!("{} | {} | {}\n", found.case, found.step, found.difference));
+        writeln!(text, "{} | {} | {}", found.case, found.step, found.difference).unwrap();
     }
     let names: BTreeSet<&str> = found.iter().map(|found| found.case).collect();
     for name in names {
-        text.push_str(&format!("\n=== {name}\n"));
+        writeln!(text, "\n=== {name}").unwrap();
         for (side, traces) in [("real", left), ("second", right)] {
             for (label, outcome) in &traces[name] {
-                text.push_str(&format!("--- {side} {label}\n{outcome:#}\n"));
+                writeln!(text, "--- {side} {label}\n{outcome:#}").unwrap();
             }
         }
     }
@@ -235,9 +238,9 @@ fn write_traces(left: &BTreeMap<&str, Trace>) {
     let Some(file) = std::env::var_os("LOCKSTEP_TRACE") else { return };
     let mut text = String::new();
     for (name, trace) in left {
-        text.push_str(&format!("\n=== {name}\n"));
+        writeln!(text, "\n=== {name}").unwrap();
         for (label, outcome) in trace {
-            text.push_str(&format!("--- {label}\n{outcome:#}\n"));
+            writeln!(text, "--- {label}\n{outcome:#}").unwrap();
         }
     }
     std::fs::write(file, text).unwrap();

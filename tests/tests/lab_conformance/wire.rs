@@ -1,5 +1,6 @@
 //! Raw requests: exact codes, bodies and warnings, whatever the server makes of them.
 
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -109,7 +110,8 @@ fn encoded(path: &str) -> String {
         if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
             result.push(char::from(byte));
         } else {
-            result.push_str(&format!("%{byte:02X}"));
+            // Writing into a text cannot fail.
+            let _ = write!(result, "%{byte:02X}");
         }
     }
     result

@@ -278,6 +278,9 @@ fn both_servers_give_the_same_answers() {
     for (group, count) in &groups {
         println!("{count:4} cases: {group}");
     }
+    let silent: Vec<&&str> =
+        left.iter().filter(|(_, trace)| trace.is_empty()).map(|(name, _)| name).collect();
+    assert!(silent.is_empty(), "cases that record nothing: {silent:?}");
     let steps: usize = left.values().map(Vec::len).sum();
     println!(
         "{:4} cases with {steps} answers, servers ready after {ready:.1?}, all after {:.1?}",
@@ -319,4 +322,23 @@ fn every_accepted_difference_is_on_the_page() {
     let missing: Vec<&str> =
         ACCEPTED.iter().filter(|entry| !page.contains(entry.case)).map(|entry| entry.case).collect();
     assert!(missing.is_empty(), "docs/lab.md does not name {missing:?}");
+}
+
+#[test]
+fn a_difference_has_its_case_step_and_path_and_is_accepted_only_there() {
+    let trace = |value: i64| {
+        vec![("1 GET a".to_owned(), json!({"code": 200})), ("2 GET b".to_owned(), json!({"x": value}))]
+    };
+    assert!(compare("case", &trace(1), &trace(1)).is_empty());
+    let found = compare("case", &trace(1), &trace(2));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].step.as_str(), found[0].difference.path.as_str()), ("2 GET b", ".x"));
+    let entry = |case, step, path| Accepted { case, step, path, reason: "" };
+    assert!(is_accepted(&entry("case", "2 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("other", "2 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("case", "1 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("case", "2 GET", ".y"), &found[0]));
+
+    let shorter = compare("case", &trace(1), &trace(1)[..1].to_vec());
+    assert!(shorter.iter().any(|found| found.difference.path == "(step)"), "a missing step is a difference");
 }

@@ -2,5 +2,6 @@
 
 pub mod cli;
 pub mod corpus;
+pub mod kubectl_transcript;
 pub mod normalise;
 pub mod page;

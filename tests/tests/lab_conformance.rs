@@ -4,9 +4,11 @@
 //! and the traces of the cases that have one.
 #![recursion_limit = "256"]
 #![expect(
+    clippy::needless_pass_by_value,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test fails by a panic, also in the functions that tests share; the counts are meant to be read"
+    clippy::unwrap_used,
+    reason = "a script passes its values as it writes them; a test fails by a panic, also in the functions that tests share"
 )]
 
 #[path = "lab_conformance/objects.rs"]
@@ -52,6 +54,7 @@ mod watch;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -217,14 +220,14 @@ fn write_report(found: &[&Found], left: &BTreeMap<&str, Trace>, right: &BTreeMap
     let Some(file) = std::env::var_os("LOCKSTEP_DIFF") else { return };
     let mut text = String::new();
     for found in found {
-        text.push_str(&format!("{} | {} | {}\n", found.case, found.step, found.difference));
+        writeln!(text, "{} | {} | {}", found.case, found.step, found.difference).unwrap();
     }
     let names: BTreeSet<&str> = found.iter().map(|found| found.case).collect();
     for name in names {
-        text.push_str(&format!("\n=== {name}\n"));
+        writeln!(text, "\n=== {name}").unwrap();
         for (side, traces) in [("real", left), ("second", right)] {
             for (label, outcome) in &traces[name] {
-                text.push_str(&format!("--- {side} {label}\n{outcome:#}\n"));
+                writeln!(text, "--- {side} {label}\n{outcome:#}").unwrap();
             }
         }
     }
@@ -236,9 +239,9 @@ fn write_traces(left: &BTreeMap<&str, Trace>) {
     let Some(file) = std::env::var_os("LOCKSTEP_TRACE") else { return };
     let mut text = String::new();
     for (name, trace) in left {
-        text.push_str(&format!("\n=== {name}\n"));
+        writeln!(text, "\n=== {name}").unwrap();
         for (label, outcome) in trace {
-            text.push_str(&format!("--- {label}\n{outcome:#}\n"));
+            writeln!(text, "--- {label}\n{outcome:#}").unwrap();
         }
     }
     std::fs::write(file, text).unwrap();
@@ -277,6 +280,9 @@ fn both_servers_give_the_same_answers() {
     for (group, count) in &groups {
         println!("{count:4} cases: {group}");
     }
+    let silent: Vec<&&str> =
+        left.iter().filter(|(_, trace)| trace.is_empty()).map(|(name, _)| name).collect();
+    assert!(silent.is_empty(), "cases that record nothing: {silent:?}");
     let steps: usize = left.values().map(Vec::len).sum();
     println!(
         "{:4} cases with {steps} answers, servers ready after {ready:.1?}, all after {:.1?}",
@@ -318,4 +324,23 @@ fn every_accepted_difference_is_on_the_page() {
     let missing: Vec<&str> =
         ACCEPTED.iter().filter(|entry| !page.contains(entry.case)).map(|entry| entry.case).collect();
     assert!(missing.is_empty(), "docs/lab.md does not name {missing:?}");
+}
+
+#[test]
+fn a_difference_has_its_case_step_and_path_and_is_accepted_only_there() {
+    let trace = |value: i64| {
+        vec![("1 GET a".to_owned(), json!({"code": 200})), ("2 GET b".to_owned(), json!({"x": value}))]
+    };
+    assert!(compare("case", &trace(1), &trace(1)).is_empty());
+    let found = compare("case", &trace(1), &trace(2));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].step.as_str(), found[0].difference.path.as_str()), ("2 GET b", ".x"));
+    let entry = |case, step, path| Accepted { case, step, path, reason: "" };
+    assert!(is_accepted(&entry("case", "2 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("other", "2 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("case", "1 GET", ".x"), &found[0]));
+    assert!(!is_accepted(&entry("case", "2 GET", ".y"), &found[0]));
+
+    let shorter = compare("case", &trace(1), &trace(1)[..1].to_vec());
+    assert!(shorter.iter().any(|found| found.difference.path == "(step)"), "a missing step is a difference");
 }

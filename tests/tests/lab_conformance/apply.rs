@@ -41,7 +41,7 @@ cases!("apply", controllers: false;
     a_scale_update_takes_the_replicas_from_the_applier,
     managed_fields_can_be_reset,
     managed_fields_can_be_given_to_another_manager,
-    wrong_managed_fields_are_refused,
+    wrong_managed_fields_are_dropped_or_refused,
     many_update_managers_are_merged_into_one,
     string_data_stays_owned_as_it_was_applied,
     a_default_strategy_stands_in_the_way_of_another_one,
@@ -385,7 +385,7 @@ async fn managed_fields_can_be_given_to_another_manager(t: &Target) {
     t.apply("new", "configmaps/a", data(json!({"k": "v"}))).await;
 }
 
-async fn wrong_managed_fields_are_refused(t: &Target) {
+async fn wrong_managed_fields_are_dropped_or_refused(t: &Target) {
     t.given("configmaps", data(json!({"k": "v"}))).await;
     let good = json!({"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
         "fieldsV1": {"f:data": {}}});

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::objects::{deployment, service, widget};
+use crate::objects::{config_map, deployment, service, widget};
 use crate::target::{Target, cases};
 
 cases!("apply: list types", controllers: false;
@@ -234,12 +234,13 @@ async fn a_set_inside_a_keyed_item_is_merged(t: &Target) {
 }
 
 async fn finalizers_are_a_set_and_owners_are_keyed_by_uid(t: &Target) {
-    let uid = |number: u8| format!("0a1b2c3d-0000-4000-8000-00000000000{number}");
-    let with = |finalizer: &str, number: u8| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": [finalizer],
-            "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid(number)}]}})
-    };
-    t.apply("one", "configmaps/a", with("example.com/one", 1)).await;
-    t.apply("two", "configmaps/a", with("example.com/two", 2)).await;
-    t.apply("one", "configmaps/a", with("example.com/three", 3)).await;
+    for (manager, word) in [("one", "first"), ("two", "second"), ("one", "third")] {
+        let made = t.given("configmaps", config_map(word, json!({}))).await;
+        let reference =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": word, "uid": made.meta("uid")});
+        let finalizer = format!("example.com/{word}");
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": [finalizer],
+            "ownerReferences": [reference]}});
+        t.apply(manager, "configmaps/a", body).await;
+    }
 }

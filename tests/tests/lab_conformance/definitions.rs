@@ -67,7 +67,7 @@ async fn a_definition_is_completed_with_defaults(t: &Target) {
 async fn refused(t: &Target, change: impl Fn(&mut Value)) {
     let mut body = names("Gear");
     change(&mut body);
-    t.post("customresourcedefinitions", body).await;
+    t.post("customresourcedefinitions?dryRun=All", body).await;
 }
 
 async fn a_definition_with_another_name_is_invalid(t: &Target) {

@@ -9,12 +9,12 @@ use crate::wire::Call;
 cases!("errors", controllers: false;
     an_unknown_group_is_a_plain_text,
     an_unknown_version_or_resource_of_a_known_group_is_a_status,
-    an_unknown_path_is_a_plain_text,
+    an_unknown_path_is_a_plain_text_and_a_last_slash_is_harmless,
     an_absent_object_is_named_with_its_group,
     broken_json_is_refused,
     a_body_that_is_no_object_is_refused,
     an_empty_body_is_refused,
-    a_body_without_kind_is_refused,
+    a_body_without_kind_is_taken_by_built_in_kinds_only,
     a_body_of_another_kind_is_refused,
     a_body_of_another_version_is_refused,
     a_body_with_another_name_is_refused,
@@ -27,7 +27,7 @@ cases!("errors", controllers: false;
     an_unknown_accept_is_not_acceptable,
     yaml_is_read_and_written,
     a_method_that_is_not_there_is_not_allowed,
-    an_unknown_query_is_ignored,
+    an_unknown_query_is_ignored_but_export_is_refused,
     a_wrong_dry_run_is_refused,
     a_wrong_field_validation_is_refused,
     strict_field_validation_refuses_unknown_fields,
@@ -65,7 +65,7 @@ async fn an_unknown_version_or_resource_of_a_known_group_is_a_status(t: &Target)
     t.apply("one", "/apis/apps/v1/namespaces/{id}/things/a", config_map("a", json!({}))).await;
 }
 
-async fn an_unknown_path_is_a_plain_text(t: &Target) {
+async fn an_unknown_path_is_a_plain_text_and_a_last_slash_is_harmless(t: &Target) {
     t.get("/nowhere").await;
     t.get("/apis/apps/v1/namespaces/{id}/deployments/a/b/c/d").await;
     t.get("/api/v1/namespaces/{id}/configmaps/").await;
@@ -105,7 +105,7 @@ async fn an_empty_body_is_refused(t: &Target) {
     t.send("nothing to put", call.bytes("application/json", Vec::new())).await;
 }
 
-async fn a_body_without_kind_is_refused(t: &Target) {
+async fn a_body_without_kind_is_taken_by_built_in_kinds_only(t: &Target) {
     t.post("configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await;
     t.post("configmaps", json!({"apiVersion": "v1", "metadata": {"name": "b"}})).await;
     t.post("widgets", json!({"metadata": {"name": "a"}})).await;
@@ -220,7 +220,7 @@ async fn a_method_that_is_not_there_is_not_allowed(t: &Target) {
     t.post("widgets/a", widget("a", json!({}))).await;
 }
 
-async fn an_unknown_query_is_ignored(t: &Target) {
+async fn an_unknown_query_is_ignored_but_export_is_refused(t: &Target) {
     t.post("configmaps?colour=red&fieldManager=one", config_map("a", json!({}))).await;
     t.get("configmaps/a?colour=red&export=true").await;
 }

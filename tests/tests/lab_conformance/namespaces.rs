@@ -13,7 +13,7 @@ cases!("namespaces", controllers: true;
     a_terminating_namespace_takes_nothing_new,
     a_terminating_namespace_still_takes_changes,
     a_deleted_namespace_takes_its_content_along,
-    a_second_delete_of_a_terminating_namespace_is_a_conflict_or_success,
+    a_second_delete_of_a_terminating_namespace_succeeds,
     a_namespace_can_come_back_after_its_end,
     finalize_sets_the_finalizers_of_the_spec,
     the_label_of_the_name_cannot_be_changed,
@@ -126,7 +126,7 @@ async fn a_deleted_namespace_takes_its_content_along(t: &Target) {
     t.get("/apis/rbac.authorization.k8s.io/v1/namespaces/{id}-t/roles/r").await;
 }
 
-async fn a_second_delete_of_a_terminating_namespace_is_a_conflict_or_success(t: &Target) {
+async fn a_second_delete_of_a_terminating_namespace_succeeds(t: &Target) {
     terminating(t).await;
     let again = t.delete_unrecorded("namespaces/{id}-t", json!({})).await;
     t.note(

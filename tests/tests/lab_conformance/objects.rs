@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// A ConfigMap with some data.
+/// A `ConfigMap` with some data.
 pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
 
-/// An empty ConfigMap with labels.
+/// An empty `ConfigMap` with labels.
 pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}})
 }

@@ -17,7 +17,7 @@ cases!("limit and continue", controllers: false;
     a_malformed_token_is_refused,
     a_token_with_a_version_is_refused,
     an_expired_token_is_gone_and_offers_another,
-    a_negative_limit_is_refused,
+    a_negative_limit_is_none_and_a_word_is_refused,
     a_limit_of_zero_is_none,
     a_list_over_all_namespaces_has_parts,
     custom_objects_come_in_parts,
@@ -138,7 +138,7 @@ async fn an_expired_token_is_gone_and_offers_another(t: &Target) {
     t.get(&format!("configmaps?limit=1&labelSelector=all=x&continue={}", token(&answer))).await;
 }
 
-async fn a_negative_limit_is_refused(t: &Target) {
+async fn a_negative_limit_is_none_and_a_word_is_refused(t: &Target) {
     t.get("secrets?limit=-1").await;
     t.get("secrets?limit=many").await;
 }

@@ -24,7 +24,7 @@ cases!("patch", controllers: false;
     json_patch_inserts_into_and_appends_to_a_list,
     json_patch_escapes_slashes_and_tildes,
     json_patch_removal_of_an_absent_path_is_refused,
-    json_patch_replacement_of_an_absent_path_is_refused,
+    json_patch_replaces_and_copies_absent_keys,
     a_failed_test_operation_changes_nothing,
     json_patch_with_an_unknown_operation_is_refused,
     json_patch_that_is_no_list_is_refused,
@@ -163,7 +163,7 @@ async fn json_patch_removal_of_an_absent_path_is_refused(t: &Target) {
     t.json_patch("configmaps/a", json!([{"op": "remove", "path": "/nowhere/none"}])).await;
 }
 
-async fn json_patch_replacement_of_an_absent_path_is_refused(t: &Target) {
+async fn json_patch_replaces_and_copies_absent_keys(t: &Target) {
     t.given("configmaps", config_map("a", json!({"k": "v"}))).await;
     t.json_patch("configmaps/a", json!([{"op": "replace", "path": "/data/none", "value": "x"}])).await;
     t.json_patch("configmaps/a", json!([{"op": "add", "path": "/binaryData/x", "value": "eA=="}])).await;
@@ -222,8 +222,9 @@ async fn json_patch_of_an_absent_object_is_not_found(t: &Target) {
 
 async fn a_patch_of_finalizers_and_owners_is_stored(t: &Target) {
     t.given("configmaps", config_map("a", json!({}))).await;
+    let owner = t.given("configmaps", config_map("b", json!({}))).await.meta("uid");
     let meta = json!({"finalizers": ["example.com/hold"], "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap",
-        "name": "b", "uid": "0a1b2c3d-0000-4000-8000-000000000001", "controller": true, "blockOwnerDeletion": true}]});
+        "name": "b", "uid": owner, "controller": true, "blockOwnerDeletion": true}]});
     t.merge("configmaps/a", json!({"metadata": meta})).await;
     t.merge("configmaps/a", json!({"metadata": {"finalizers": ["noslash"]}})).await;
     t.merge("configmaps/a", json!({"metadata": {"finalizers": ["Bad Name/x"]}})).await;

@@ -19,7 +19,7 @@ cases!("subresources", controllers: false;
     a_scale_patch_changes_the_replicas,
     a_negative_scale_is_invalid,
     the_scale_of_a_custom_object_follows_its_paths,
-    a_custom_object_without_replicas_has_scale_zero,
+    a_custom_object_without_replicas_has_no_scale_to_read,
     the_scale_of_an_absent_object_is_not_found,
     every_scalable_kind_has_a_scale,
     an_unknown_subresource_is_not_found,
@@ -150,7 +150,7 @@ async fn the_scale_of_a_custom_object_follows_its_paths(t: &Target) {
     t.get("widgets/a").await;
 }
 
-async fn a_custom_object_without_replicas_has_scale_zero(t: &Target) {
+async fn a_custom_object_without_replicas_has_no_scale_to_read(t: &Target) {
     t.given("widgets", widget("a", json!({}))).await;
     t.get("widgets/a/scale").await;
     t.merge("widgets/a/scale", json!({"spec": {"replicas": 1}})).await;

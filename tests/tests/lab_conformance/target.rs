@@ -363,12 +363,12 @@ impl Watch<'_> {
     }
 
     /// Records everything until the server ends the watch.
-    pub(crate) async fn to_the_end(&mut self) -> Vec<Value> {
+    pub(crate) async fn until_the_end(&mut self) -> Vec<Value> {
         self.collect(|_| false).await
     }
 
     /// Records events up to and with the first bookmark.
-    pub(crate) async fn to_the_bookmark(&mut self) -> Vec<Value> {
+    pub(crate) async fn until_the_bookmark(&mut self) -> Vec<Value> {
         self.collect(|events| events.last().is_some_and(|event| event["type"] == "BOOKMARK")).await
     }
 

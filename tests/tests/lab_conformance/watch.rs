@@ -40,7 +40,7 @@ async fn version(t: &Target, path: &str) -> String {
     t.peek(path).await.meta("resourceVersion")
 }
 
-/// A watch of the labelled ConfigMaps of the case from now on.
+/// A watch of the labelled `ConfigMaps` of the case from now on.
 async fn from_now(t: &Target, resource: &str, query: &str) -> String {
     format!("{resource}?{query}resourceVersion={}", version(t, resource).await)
 }
@@ -149,16 +149,16 @@ async fn a_watch_over_all_namespaces_sees_this_one(t: &Target) {
 
 /// Nothing is kept from before the definition of the kind.
 async fn a_watch_from_a_forgotten_version_is_gone(t: &Target) {
-    t.watch("widgets?resourceVersion=1").await.to_the_end().await;
+    t.watch("widgets?resourceVersion=1").await.until_the_end().await;
 }
 
 async fn a_watch_from_a_future_version_waits(t: &Target) {
-    t.watch("configmaps?resourceVersion=99999999&timeoutSeconds=1").await.to_the_end().await;
+    t.watch("configmaps?resourceVersion=99999999&timeoutSeconds=1").await.until_the_end().await;
 }
 
 async fn a_watch_from_a_wrong_version_is_refused(t: &Target) {
-    t.watch("configmaps?resourceVersion=abc").await.to_the_end().await;
-    t.watch("configmaps?resourceVersion=1&resourceVersionMatch=Exact").await.to_the_end().await;
+    t.watch("configmaps?resourceVersion=abc").await.until_the_end().await;
+    t.watch("configmaps?resourceVersion=1&resourceVersionMatch=Exact").await.until_the_end().await;
 }
 
 const INITIAL: &str = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -168,36 +168,36 @@ async fn initial_events_end_with_a_marked_bookmark(t: &Target) {
         t.given("configmaps", labelled(name, json!({"all": "x"}))).await;
     }
     let mut watch = t.watch(&format!("configmaps?labelSelector=all=x&{INITIAL}")).await;
-    watch.to_the_bookmark().await;
+    watch.until_the_bookmark().await;
     t.given("configmaps", labelled("c", json!({"all": "x"}))).await;
     watch.events(1).await;
 }
 
 async fn initial_events_of_nothing_are_only_the_bookmark(t: &Target) {
-    t.watch(&format!("services?{INITIAL}")).await.to_the_bookmark().await;
-    t.watch(&format!("services?{INITIAL}&resourceVersion=0")).await.to_the_bookmark().await;
+    t.watch(&format!("services?{INITIAL}")).await.until_the_bookmark().await;
+    t.watch(&format!("services?{INITIAL}&resourceVersion=0")).await.until_the_bookmark().await;
 }
 
 async fn initial_events_of_a_custom_kind_end_with_a_marked_bookmark(t: &Target) {
     t.given("widgets", widget("a", json!({"size": 1}))).await;
-    t.watch(&format!("widgets?{INITIAL}")).await.to_the_bookmark().await;
+    t.watch(&format!("widgets?{INITIAL}")).await.until_the_bookmark().await;
 }
 
 async fn initial_events_need_their_other_options(t: &Target) {
-    t.watch("configmaps?sendInitialEvents=true").await.to_the_end().await;
-    t.watch("configmaps?sendInitialEvents=true&resourceVersionMatch=Exact").await.to_the_end().await;
-    t.watch("configmaps?resourceVersionMatch=NotOlderThan").await.to_the_end().await;
+    t.watch("configmaps?sendInitialEvents=true").await.until_the_end().await;
+    t.watch("configmaps?sendInitialEvents=true&resourceVersionMatch=Exact").await.until_the_end().await;
+    t.watch("configmaps?resourceVersionMatch=NotOlderThan").await.until_the_end().await;
     let version = version(t, "services").await;
     let none = format!(
         "services?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion={version}"
     );
-    t.watch(&format!("{none}&timeoutSeconds=1")).await.to_the_end().await;
+    t.watch(&format!("{none}&timeoutSeconds=1")).await.until_the_end().await;
 }
 
 async fn a_watch_ends_when_its_time_is_over(t: &Target) {
     t.given("configmaps", labelled("a", json!({"all": "x"}))).await;
-    t.watch("configmaps?labelSelector=all=x&timeoutSeconds=1").await.to_the_end().await;
-    t.watch("configmaps?timeoutSeconds=soon").await.to_the_end().await;
+    t.watch("configmaps?labelSelector=all=x&timeoutSeconds=1").await.until_the_end().await;
+    t.watch("configmaps?timeoutSeconds=soon").await.until_the_end().await;
 }
 
 async fn a_watch_with_bookmarks_gets_one_before_its_end(t: &Target) {
@@ -206,7 +206,7 @@ async fn a_watch_with_bookmarks_gets_one_before_its_end(t: &Target) {
     let mut watch = t.watch(&path).await;
     // Without any write there is nothing to say.
     t.given("configmaps", config_map("other", json!({}))).await;
-    watch.to_the_bookmark().await;
+    watch.until_the_bookmark().await;
 }
 
 async fn a_watch_of_metadata_shows_nothing_else(t: &Target) {
@@ -218,7 +218,7 @@ async fn a_watch_of_metadata_shows_nothing_else(t: &Target) {
     t.delete("configmaps/a").await;
     watch.events(3).await;
     let mut watch = t.watch_as(&format!("configmaps?{INITIAL}"), accept).await;
-    watch.to_the_bookmark().await;
+    watch.until_the_bookmark().await;
 }
 
 async fn a_watch_of_custom_objects_tells_the_same(t: &Target) {
@@ -263,13 +263,13 @@ async fn an_apply_is_an_addition_and_a_change(t: &Target) {
 }
 
 async fn a_wrong_selector_of_a_watch_is_refused(t: &Target) {
-    t.watch("configmaps?labelSelector=a b").await.to_the_end().await;
-    t.watch("configmaps?fieldSelector=data.k=v").await.to_the_end().await;
+    t.watch("configmaps?labelSelector=a b").await.until_the_end().await;
+    t.watch("configmaps?fieldSelector=data.k=v").await.until_the_end().await;
 }
 
 async fn a_watch_of_an_unknown_kind_is_not_found(t: &Target) {
-    t.watch("/api/v1/nothings").await.to_the_end().await;
-    t.watch("/apis/none.example.com/v1/nothings").await.to_the_end().await;
+    t.watch("/api/v1/nothings").await.until_the_end().await;
+    t.watch("/apis/none.example.com/v1/nothings").await.until_the_end().await;
 }
 
 async fn a_dry_run_causes_no_event(t: &Target) {

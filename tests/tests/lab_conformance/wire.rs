@@ -1,5 +1,6 @@
 //! Raw requests: exact codes, bodies and warnings, whatever the server makes of them.
 
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -14,6 +15,12 @@ use serde_json::{Value, json};
 const AGENT: &str = "conformance/1.0";
 /// How long an answer may take; anything but a watch answers at once.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// "Too many requests": the storage of a new kind is not ready.
+const LATER: u16 = 429;
+/// How often such a request is sent again, and after which time.
+const RETRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -74,7 +81,21 @@ impl Call {
     }
 
     /// Sends it; a broken connection is an answer with the code 0.
+    ///
+    /// A server that is not ready for a new kind yet says "later"; then it is asked again.
     pub(crate) async fn send(&self, client: &Client) -> Answer {
+        let mut answer = self.send_once(client).await;
+        for _ in 0..RETRIES {
+            if answer.code != LATER {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+            answer = self.send_once(client).await;
+        }
+        answer
+    }
+
+    async fn send_once(&self, client: &Client) -> Answer {
         let exchange = async {
             let response = client.send(self.request::<Body>()).await?;
             let (head, body) = response.into_parts();
@@ -89,10 +110,14 @@ impl Call {
 
     /// Starts a watch; a refusal comes back as the answer to the same request.
     pub(crate) async fn watch(&self, client: &Client) -> Result<Lines, Answer> {
-        match client.request_stream(self.request::<Vec<u8>>()).await {
-            Ok(stream) => Ok(Box::pin(stream.lines())),
-            Err(_) => Err(self.send(client).await),
+        for _ in 0..RETRIES {
+            match client.request_stream(self.request::<Vec<u8>>()).await {
+                Ok(stream) => return Ok(Box::pin(stream.lines())),
+                Err(kube::Error::Api(status)) if status.code == LATER => tokio::time::sleep(PAUSE).await,
+                Err(_) => break,
+            }
         }
+        Err(self.send(client).await)
     }
 }
 
@@ -109,7 +134,8 @@ fn encoded(path: &str) -> String {
         if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
             result.push(char::from(byte));
         } else {
-            result.push_str(&format!("%{byte:02X}"));
+            // Writing into a text cannot fail.
+            let _ = write!(result, "%{byte:02X}");
         }
     }
     result

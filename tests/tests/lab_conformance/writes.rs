@@ -11,7 +11,7 @@ cases!("create, update, delete", controllers: false;
     create_without_a_name_and_prefix_is_invalid,
     a_prefix_gets_a_random_end,
     a_prefix_beside_a_name_is_kept_and_the_name_wins,
-    a_wrong_name_is_invalid,
+    a_wrong_name_is_invalid_and_a_service_may_begin_with_a_digit,
     server_fields_in_a_create_are_ignored,
     an_update_replaces_what_it_leaves_out,
     an_equal_update_writes_nothing,
@@ -67,7 +67,7 @@ async fn a_prefix_beside_a_name_is_kept_and_the_name_wins(t: &Target) {
     t.post("configmaps", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})).await;
 }
 
-async fn a_wrong_name_is_invalid(t: &Target) {
+async fn a_wrong_name_is_invalid_and_a_service_may_begin_with_a_digit(t: &Target) {
     t.post("configmaps", config_map("Not_Right", json!({}))).await;
     t.post("configmaps", config_map("-a", json!({}))).await;
     t.post("configmaps", config_map(&"x".repeat(254), json!({}))).await;

@@ -162,18 +162,12 @@ fn real_server() -> Target {
     Target::new(&kubeconfig, Alive::Real(server))
 }
 
-/// What the real server is compared with.
-fn second_server() -> Target {
-    real_server()
-}
-
 /// `lockstep lab up` on a port of its own choice, until it is dropped.
-#[expect(dead_code, reason = "the second server, as soon as the command has it")]
 fn lab_server() -> Target {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let child = Command::new(lockstep_tests::cli::binary())
-        .args(["lab", "up", "--listen", "127.0.0.1:0", "--kubeconfig"])
+        .args(["lab", "up", "--bare", "--listen", "127.0.0.1:0", "--kubeconfig"])
         .arg(&kubeconfig)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -379,7 +373,7 @@ const SCRIPT: &[Step] = &[
 #[test]
 fn one_script_has_equal_results_on_both_servers() {
     let (real, second) = thread::scope(|scope| {
-        let other = scope.spawn(second_server);
+        let other = scope.spawn(lab_server);
         (real_server(), other.join().unwrap())
     });
     let (left, right) = thread::scope(|scope| {

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use lockstep_lab::{Lab, LabOptions};
 use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Difference, Normaliser, differences};
@@ -244,11 +245,6 @@ async fn client_of(kubeconfig: &Path) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// What the real server is compared with; what it needs to stay alive comes with it.
-async fn second_target() -> (Client, Option<Server>) {
-    let server = tokio::task::spawn_blocking(real_server).await.unwrap();
-    (client_of(server.kubeconfig()).await, Some(server))
-}
 
 /// Refusals with their texts, or the stored objects, without what may differ.
 fn compare(left: &Outcome, right: &Outcome) -> Vec<Difference> {
@@ -269,8 +265,8 @@ fn a_real_release_is_judged_and_stored_equally() {
     let (left, right) = runtime.block_on(async {
         let client = client_of(real.kubeconfig()).await;
         let left = run(&client, &waves).await;
-        let (client, _alive) = second_target().await;
-        (left, run(&client, &waves).await)
+        let lab = Lab::new(LabOptions::default());
+        (left, run(&lab.client(), &waves).await)
     });
 
     let items: Vec<&Item> = waves.iter().flatten().collect();

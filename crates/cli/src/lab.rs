@@ -37,7 +37,11 @@ async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
     add_faults(&lab, &scenario)?;
     let serving = serve(lab.router(), ServeOptions::new(args.listen)).await.map_err(usage_of_serve)?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(World::new(lab.client(), scenario, None, clock, seed).run());
+    if args.bare {
+        tasks.spawn(std::future::pending());
+    } else {
+        tasks.spawn(World::new(lab.client(), scenario, None, clock, seed).run());
+    }
     let replaced = serving.write_kubeconfig(&args.kubeconfig, Login::Token).map_err(usage_of_kubeconfig)?;
     if let Some(url) = replaced {
         let file = args.kubeconfig.display();

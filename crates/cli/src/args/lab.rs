@@ -39,6 +39,9 @@ pub(crate) struct UpArgs {
     /// What happens in the lab; without it everything turns healthy after a while.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
+    /// Only the API server: no nodes, workloads stay as they are written, nothing happens by itself.
+    #[arg(long, conflicts_with = "scenario")]
+    pub(crate) bare: bool,
     /// How much faster than the clock on the wall time passes in the lab.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
     pub(crate) speed: f64,

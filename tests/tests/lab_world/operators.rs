@@ -1,10 +1,13 @@
 //! Operators of both generations, and people.
 
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
 use http::Request;
 use lockstep_api::crd::CLUSTER_OPERATOR;
 use lockstep_lab::Scenario;
 use lockstep_payload::yaml;
-use lockstep_tests::cli::root;
+use lockstep_tests::cli::{binary, root};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, client, condition, is, is_healthy, start};
@@ -132,4 +135,36 @@ async fn operators_report_their_script_and_people_edit() {
         stage.patch(&format!("{people}/fought"), json!({"data": {"f": "mine"}})).await.unwrap();
     }
     assert!(stage.story().contains("eve sets /data/f of ConfigMap people/fought back"), "{}", stage.story());
+}
+
+#[test]
+fn the_command_plays_a_release_until_it_is_interrupted() {
+    let server = start();
+    let mut command = Command::new(binary())
+        .args(["lab", "operators", "examples/releases/1.0.0", "--speed", "100", "--kubeconfig"])
+        .arg(server.kubeconfig())
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let folder = root().join("examples/releases/1.0.0/release-manifests");
+    for file in ["0000_08_dns-operator_00_namespaces.yaml", "0000_08_dns-operator_06_deployment.yaml"] {
+        let manifest = std::fs::read(folder.join(file)).unwrap();
+        let output = server.kubectl_stdin(&["create", "-f", "-"], &manifest).unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let wait = [
+        "wait",
+        "deployment/dns-operator",
+        "-n",
+        "openshift-dns-operator",
+        "--for=condition=Available",
+        "--timeout=60s",
+    ];
+    assert!(server.kubectl(&wait).status().unwrap().success());
+    assert!(Command::new("kill").args(["-INT", &command.id().to_string()]).status().unwrap().success());
+    assert_eq!(command.wait().unwrap().code(), Some(0));
+    let mut told = String::new();
+    command.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("Deployment openshift-dns-operator/dns-operator is available"), "{told}");
 }

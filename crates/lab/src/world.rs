@@ -32,7 +32,7 @@ mod template;
 mod timeline;
 mod workload;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
@@ -101,6 +101,7 @@ impl World {
                 queue: Queue::default(),
                 sink: None,
                 cache: Mutex::new(Cache::default()),
+                served: Mutex::new(BTreeSet::new()),
                 lives: Mutex::new(BTreeMap::new()),
                 rollouts: Mutex::new(BTreeMap::new()),
                 operators: Mutex::new(BTreeMap::new()),

@@ -24,6 +24,11 @@ pub(crate) async fn follow(world: Arc<Shared>, kind: Kind, synced: watch::Sender
         let version = match world.api.list(&CONTROLLERS, place).await {
             Ok((items, version)) => {
                 replace(&world, kind, items);
+                if kind.is_custom() {
+                    // Those that are up already wait for the kind.
+                    lock(&world.served).insert(kind);
+                    world.start_operators();
+                }
                 version
             }
             Err(error) if code(&error) == 404 && kind.is_custom() => {

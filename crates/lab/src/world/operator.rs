@@ -104,6 +104,10 @@ pub(crate) async fn look(world: &Shared, key: &Key) -> Result<Option<Duration>, 
     let who = actor(key, &running);
     let made = make(world, key, &script, &who, since).await?;
     let (report, next) = memory.timeline.at(since);
+    if !lock(&world.served).contains(&key.kind) {
+        // Whoever lists the kind for the first time wakes it.
+        return Ok(made);
+    }
     if report != Change::default() && !tell(world, key, &who, &report, &memory.related).await? {
         return Ok(Some(now + PAUSE));
     }

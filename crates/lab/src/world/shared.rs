@@ -1,6 +1,6 @@
 //! What all parts of the world share: the server, the time, the script, the knowledge and the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) events: Recorder,
     pub(crate) sink: Option<Sink>,
     pub(crate) cache: Mutex<Cache>,
+    /// The custom kinds that were listed once, so that writing them makes sense.
+    pub(crate) served: Mutex<BTreeSet<Kind>>,
     pub(crate) lives: Mutex<BTreeMap<Key, Life>>,
     pub(crate) rollouts: Mutex<BTreeMap<Key, Rollout>>,
     pub(crate) operators: Mutex<BTreeMap<Key, OperatorMemory>>,

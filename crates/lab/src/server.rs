@@ -12,6 +12,7 @@ pub(crate) mod core;
 mod delete;
 pub(crate) mod discovery;
 mod housekeeping;
+mod journal;
 mod lab;
 mod page;
 mod patch;

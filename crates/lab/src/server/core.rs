@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::housekeeping::Work;
+use super::journal::Journal;
 use super::registry::Registry;
 use crate::builtin::strategy::{ServiceNetwork, User};
 use crate::rng::Rng;
@@ -21,6 +22,8 @@ pub(crate) struct Core {
     pub services: ServiceNetwork,
     /// What the controllers of the server have to look at.
     pub work: Work,
+    /// Every write since the start, when somebody wants to read them.
+    pub journal: Option<Journal>,
     /// Where uids come from.
     pub uids: Rng,
     /// Where generated names come from.
@@ -43,12 +46,13 @@ pub(crate) struct Call<'a> {
 
 impl Core {
     /// An empty server.
-    pub(crate) fn new(seed: &Rng, window: Window) -> Self {
+    pub(crate) fn new(seed: &Rng, window: Window, journal: Option<Journal>) -> Self {
         Self {
             store: Store::new(window),
             registry: Registry::builtin(),
             services: ServiceNetwork::default(),
             work: Work::default(),
+            journal,
             uids: seed.fork("uids"),
             names: seed.fork("names"),
             jitter: seed.fork("watches"),
@@ -57,7 +61,11 @@ impl Core {
 
     /// Stores an object and notes what follows from it.
     pub(crate) fn put(&mut self, key: &Key, object: Value) -> Arc<Value> {
+        let change = if self.store.get(key).is_some() { "MODIFIED" } else { "ADDED" };
         let object = self.store.put(key, object);
+        if let Some(journal) = &mut self.journal {
+            journal.note(change, key, &object);
+        }
         self.work.after_put(key, &object);
         object
     }
@@ -65,6 +73,9 @@ impl Core {
     /// Removes an object and notes what follows from it.
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
+        if let Some(journal) = &mut self.journal {
+            journal.note("DELETED", key, &last);
+        }
         self.services.release(&last);
         self.work.after_remove(&self.store, key, &last);
         Some(last)

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::core::{Core, namespaces_table};
+use super::journal::Journal;
 use super::verbs;
 use crate::clock::Clock;
 use crate::faults::Faults;
@@ -30,6 +31,8 @@ pub struct LabOptions {
     pub window: usize,
     /// How often the past of lists is forgotten, in lab time: a `continue` token lives at least that long.
     pub compaction: Duration,
+    /// Whether every write is noted for [`Lab::journal`].
+    pub journal: bool,
 }
 
 /// An embedded Kubernetes API server.
@@ -57,6 +60,7 @@ impl Default for LabOptions {
             settle: Duration::from_millis(5),
             window: Window::default().events,
             compaction: Duration::from_mins(5),
+            journal: false,
         }
     }
 }
@@ -68,7 +72,8 @@ impl Lab {
     pub fn new(options: LabOptions) -> Self {
         let seed = Rng::new(options.seed);
         let window = Window { events: options.window.max(1), ..Window::default() };
-        let mut core = Core::new(&seed, window);
+        let journal = options.journal.then(|| Journal::new(Arc::clone(&options.clock)));
+        let mut core = Core::new(&seed, window, journal);
         let now = options.clock.stamp();
         for name in NAMESPACES {
             let object = json!({
@@ -118,6 +123,11 @@ impl Lab {
     /// Randomness for one purpose, from the seed of the lab.
     pub fn rng(&self, purpose: &str) -> Rng {
         self.seed.fork(purpose)
+    }
+
+    /// One line per write since the start; empty unless [`LabOptions::journal`] asked for it.
+    pub fn journal(&self) -> String {
+        self.shared.core().journal.as_ref().map(|journal| journal.text().to_owned()).unwrap_or_default()
     }
 
     /// How many objects the lab holds and how many events it remembers.

@@ -76,3 +76,15 @@ pub fn check_resource(
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     Err(Status::invalid(kind, name, &errors).to_value())
 }
+
+/// What the lab's controllers make of a definition beside others: the definition with its new status.
+///
+/// For comparisons with a real server.
+pub fn establish(crd: &Value, others: &[Value], now: &str) -> Value {
+    let accepted = |crd: &Value| definition::Names::parse(&crd["status"]["acceptedNames"]);
+    let others: Vec<definition::Names> =
+        others.iter().filter(|other| other["spec"]["group"] == crd["spec"]["group"]).map(accepted).collect();
+    let mut crd = crd.clone();
+    lifecycle::reconcile(&mut crd, &others, now);
+    crd
+}

@@ -56,6 +56,8 @@ struct Translator<'a> {
     source: &'a str,
     rest: Peekable<CharIndices<'a>>,
     out: String,
+    /// Flags such as `(?i)` that are read but not written: Go lets a repetition look through them.
+    flags: String,
     /// How many groups are open.
     depth: usize,
 }
@@ -76,6 +78,7 @@ impl<'a> Translator<'a> {
             source,
             rest: source.char_indices().peekable(),
             out: String::with_capacity(source.len()),
+            flags: String::new(),
             depth: 0,
         }
     }
@@ -84,10 +87,15 @@ impl<'a> Translator<'a> {
         // What the next repetition operator would repeat: nothing, something, or another repetition (from its place on).
         let mut before = Before::Nothing;
         while let Some((at, sign)) = self.rest.next() {
+            let is_repetition = matches!(sign, '*' | '+' | '?') || (sign == '{' && self.counts(at).is_some());
+            if !is_repetition && sign != '(' {
+                self.write_flags();
+            }
             before = match sign {
                 '\\' => self.escape(at)?,
                 '[' => self.class(at).map(|()| Before::Something)?,
-                '(' => self.open(at).map(|()| Before::Nothing)?,
+                '(' if self.open(at)? => Before::Nothing,
+                '(' => before.seen_through_flags(),
                 ')' if self.depth == 0 => return Err(error("unexpected )", self.source)),
                 ')' => {
                     self.depth -= 1;
@@ -166,19 +174,17 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// A group: `(`, `(?:`, `(?flags)`, `(?flags:`, `(?P<name>` or `(?<name>`.
-    fn open(&mut self, at: usize) -> Result<(), String> {
-        self.depth += 1;
-        self.out.push('(');
+    /// A group: `(`, `(?:`, `(?flags:`, `(?P<name>` or `(?<name>`, or only `(?flags)`. Whether a group is open then.
+    fn open(&mut self, at: usize) -> Result<bool, String> {
         if self.rest.next_if(|(_, sign)| *sign == '?').is_none() {
-            return Ok(());
+            self.write_flags();
+            self.depth += 1;
+            self.out.push('(');
+            return Ok(true);
         }
         let after = &self.source[at + 2..];
         let named = after.strip_prefix("P<").or_else(|| after.strip_prefix('<'));
-        if let Some(name) = named
-            && !after.starts_with("<=")
-            && !after.starts_with("<!")
-        {
+        if let Some(name) = named {
             let Some((name, _)) = name.split_once('>') else {
                 return Err(error("invalid named capture", &self.source[at..]));
             };
@@ -188,24 +194,43 @@ impl<'a> Translator<'a> {
             }
             // Names are of no use here, and Go takes some that the crate refuses.
             self.skip_to(end);
-            return Ok(());
+            self.write_flags();
+            self.depth += 1;
+            self.out.push('(');
+            return Ok(true);
         }
         let flags = after.find(|sign: char| !matches!(sign, 'i' | 'm' | 's' | 'U' | '-'));
-        match flags.map(|end| (end, after.as_bytes()[end])) {
-            Some((end, b':' | b')')) => {
-                self.out.push('?');
+        let Some(end) = flags else {
+            return Err(error("invalid or unsupported Perl syntax", &self.source[at..]));
+        };
+        let dash = after[..end].find('-');
+        let second = dash.and_then(|dash| after[dash + 1..end].find('-').map(|found| dash + 1 + found));
+        let (end, sign) = match second {
+            Some(second) => (second, b'-'),
+            // A dash must be followed by a flag.
+            None if end > 0 && dash == Some(end - 1) => (end, b'-'),
+            None => (end, after.as_bytes()[end]),
+        };
+        match sign {
+            b':' => {
+                self.write_flags();
+                self.depth += 1;
+                self.out.push_str("(?");
                 self.out.push_str(&after[..=end]);
-                if after.as_bytes()[end] == b')' {
-                    self.depth -= 1;
+                self.skip_to(at + 2 + end + 1);
+                Ok(true)
+            }
+            b')' => {
+                if end > 0 {
+                    self.flags.push_str(&self.source[at..at + 2 + end + 1]);
                 }
                 self.skip_to(at + 2 + end + 1);
-                Ok(())
+                Ok(false)
             }
-            Some((end, _)) => {
+            _ => {
                 let sign = after[end..].chars().next().map_or(0, char::len_utf8);
                 Err(error("invalid or unsupported Perl syntax", &self.source[at..at + 2 + end + sign]))
             }
-            None => Err(error("missing closing )", self.source)),
         }
     }
 
@@ -375,7 +400,10 @@ impl<'a> Translator<'a> {
         let place = self.rest.peek().map_or(self.source.len(), |(place, _)| *place);
         match self.class_item(class, place)? {
             Item::Sign(high) => Ok(Some(high)),
-            Item::Class(_) => Err(error("invalid character class range", &self.source[place..])),
+            Item::Class(_) => {
+                let end = self.rest.peek().map_or(self.source.len(), |(end, _)| *end);
+                Err(error("invalid escape sequence", &self.source[place..end]))
+            }
         }
     }
 
@@ -387,6 +415,10 @@ impl<'a> Translator<'a> {
             .chars()
             .all(|sign| sign.is_ascii_lowercase())
             .then_some(at + name.len() + 4)
+    }
+
+    fn write_flags(&mut self) {
+        self.out.push_str(&std::mem::take(&mut self.flags));
     }
 
     fn skip_to(&mut self, end: usize) {
@@ -402,6 +434,18 @@ enum Before {
     Something,
     /// A repetition that begins at this byte.
     Repetition(usize),
+}
+
+// === impl Before ===
+
+impl Before {
+    /// Flags between two repetitions part them.
+    fn seen_through_flags(self) -> Self {
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Something | Self::Repetition(_) => Self::Something,
+        }
+    }
 }
 
 /// A sign outside a class.
@@ -442,6 +486,8 @@ mod tests {
             (r"^\p{L}$", "é", "1"),
             (r"^[^\s]$", "a", " "),
             (r"a\/b", "a/b", "ab"),
+            (r"^a(?i)+$", "aaa", "AA"),
+            (r"^a+(?s){2}$", "aa", ""),
             (r"^(([^:/?#]+):)?(//([^/?#]*))?([^?#]*)$", "http://a/b", "a?b"),
         ] {
             let regex = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
@@ -454,7 +500,7 @@ mod tests {
     fn what_go_refuses_is_refused_in_its_words() {
         for (pattern, error) in [
             ("(?!a)", "invalid or unsupported Perl syntax: `(?!`"),
-            ("(?<=a)", "invalid or unsupported Perl syntax: `(?<`"),
+            ("(?<=a)b", "invalid named capture: `(?<=a)b`"),
             ("(a", "missing closing ): `(a`"),
             ("a)", "unexpected ): `a)`"),
             ("[a", "missing closing ]: `[a`"),
@@ -464,6 +510,9 @@ mod tests {
             (r"(a)\1", r"invalid escape sequence: `\1`"),
             ("a{1001}", "invalid repeat count: `{1001}`"),
             ("[b-a]", "invalid character class range: `b-a`"),
+            (r"[a-\d]", r"invalid escape sequence: `\d`"),
+            ("(?i", "invalid or unsupported Perl syntax: `(?i`"),
+            ("(?i-)", "invalid or unsupported Perl syntax: `(?i-)`"),
         ] {
             assert_eq!(compile(pattern).err(), Some(format!("error parsing regexp: {error}")), "{pattern}");
         }

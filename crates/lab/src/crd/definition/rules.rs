@@ -293,7 +293,7 @@ impl<'a> Spec<'a> {
     }
 
     fn show_versions(&self) -> String {
-        if self.versions.is_empty() {
+        if !self.spec["versions"].is_array() {
             return "null".to_owned();
         }
         internal::versions(self.versions, |key| match key {

@@ -31,7 +31,7 @@ use crate::status::FieldError;
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let root = Cursor::root(object);
     let mut errors = match name_rule(kind) {
-        Some(rule) => meta::validate_meta_create(object, kind.namespaced, rule),
+        Some(rule) => meta_create(kind, object, rule),
         None => Vec::new(),
     };
     check(kind, &root, None, &mut errors);
@@ -52,17 +52,49 @@ pub(crate) fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: 
     // The real server checks metadata for every kind and then, in one order or another, again for most of them.
     let again = again(kind);
     if again == Again::Change || again == Again::ChangeAndName {
-        errors.extend(meta::validate_meta_change(new, old));
+        errors.extend(meta_change(kind, new, old));
     }
     if let (Again::Name | Again::ChangeAndName | Again::NameThenChange, Some(rule)) = (again, name_rule(kind))
     {
-        errors.extend(meta::validate_meta_create(new, kind.namespaced, rule));
+        errors.extend(meta_create(kind, new, rule));
     }
     check(kind, &new_root, Some(&old_root), &mut errors);
     if again == Again::NameThenChange {
-        errors.extend(meta::validate_meta_change(new, old));
+        errors.extend(meta_change(kind, new, old));
     }
     errors
+}
+
+/// What is wrong with metadata as a kind sees it.
+fn meta_create(kind: &Kind, object: &Value, rule: NameRule) -> Vec<FieldError> {
+    let mut errors = meta::validate_meta_create(object, kind.namespaced, rule);
+    finalizer_names(kind, object, &mut errors);
+    errors
+}
+
+/// What must not change in metadata as a kind sees it.
+fn meta_change(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = meta::validate_meta_change(new, old);
+    finalizer_names(kind, new, &mut errors);
+    errors
+}
+
+/// The finalizers of most built-in kinds have a domain, or one of three names.
+fn finalizer_names(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    // The kinds of these groups are checked by the rules of all objects alone.
+    const FREE: [&str; 4] =
+        ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io"];
+    if FREE.contains(&kind.group) {
+        return;
+    }
+    let root = Cursor::root(object);
+    let metadata = root.field("metadata");
+    for finalizer in metadata.field("finalizers").items() {
+        if !finalizer.text().contains('/') && !STANDARD.contains(&finalizer.text()) {
+            errors.push(finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified"));
+        }
+    }
 }
 
 /// Which checks of metadata an update repeats.
@@ -170,10 +202,10 @@ fn check_part(
     errors: &mut Vec<FieldError>,
 ) {
     let change =
-        |errors: &mut Vec<FieldError>| errors.extend(meta::validate_meta_change(new.value(), old.value()));
+        |errors: &mut Vec<FieldError>| errors.extend(meta_change(kind, new.value(), old.value()));
     match (kind.group, kind.kind, part) {
         ("certificates.k8s.io", "CertificateSigningRequest", _) => {
-            errors.extend(meta::validate_meta_create(new.value(), kind.namespaced, NameRule::Free));
+            errors.extend(meta_create(kind, new.value(), NameRule::Free));
             certificate::request(part, new, Some(old), errors);
             change(errors);
         }
@@ -191,5 +223,30 @@ fn check_part(
         }
         ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io" | "policy", _, _) => {}
         _ => change(errors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_schema::Schema;
+    use serde_json::json;
+
+    use super::*;
+
+    fn finalizer_errors(api_version: &str, kind: &str, finalizer: &str) -> usize {
+        let kind = Schema::builtin().kind(api_version, kind).unwrap();
+        let old = json!({"metadata": {"name": "a", "namespace": "n", "resourceVersion": "1"}});
+        let mut new = old.clone();
+        new["metadata"]["finalizers"] = json!([finalizer]);
+        let errors = validate_update(kind, "", &new, &old);
+        errors.iter().filter(|error| error.field == "metadata.finalizers[0]").count()
+    }
+
+    #[test]
+    fn a_finalizer_of_a_built_in_kind_has_a_domain() {
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "noslash"), 2, "once for each check of the metadata");
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "example.com/a"), 0);
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "orphan"), 0);
+        assert_eq!(finalizer_errors("coordination.k8s.io/v1", "Lease", "noslash"), 0);
     }
 }

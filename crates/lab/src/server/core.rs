@@ -56,7 +56,10 @@ impl Core {
     }
 
     /// Stores an object and notes what follows from it.
-    pub(crate) fn put(&mut self, key: &Key, object: Value) -> Arc<Value> {
+    pub(crate) fn put(&mut self, key: &Key, mut object: Value) -> Arc<Value> {
+        if let Some(resource) = self.registry.of_table(&key.table) {
+            resource.renew(&mut object);
+        }
         let object = self.store.put(key, object);
         self.work.after_put(key, &object);
         object

@@ -63,7 +63,7 @@ pub(crate) fn patch(
         return Err(refused_options(&error));
     }
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
     let mut live = Value::clone(&old);
@@ -197,7 +197,7 @@ fn apply(
     }
     let mut patch = read_applied(body)?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let old = core.store.get(&key).cloned();
+    let old = core.store.get(&key).map(|stored| resource.present(stored));
     if old.is_none() && !target.subresource.is_empty() {
         return Err(Status::not_found(resource.group_name(), &target.name));
     }
@@ -216,8 +216,8 @@ fn apply(
         &call.now,
     )?;
     duplicates(call, body, options.field_validation)?;
-    let (mut object, _) = resource
-        .complete(merged)
+    let mut object = resource
+        .complete_applied(merged)
         .map_err(|why| Status::bare(format!("failed to convert merged object at version: {why}")))?;
     match &old {
         Some(old) => {

@@ -45,7 +45,7 @@ pub(super) fn answer(
         _ => return Err(Status::method_not_allowed()),
     };
     let Some(part) = resource.names.subresources.iter().find(|sub| sub.name == target.subresource) else {
-        return Err(Status::no_such_resource());
+        return Err(resource.no_such_part(&target.name));
     };
     if !part.verbs.iter().any(|it| it == verb) {
         return Err(Status::method_not_allowed());
@@ -53,13 +53,14 @@ pub(super) fn answer(
     let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
     let mut core = shared.core();
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let binding = if part.name == "binding" { Some(read_binding(target, body)?) } else { None };
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
     let answer = match (target.subresource.as_str(), verb) {
         ("scale", "get") => Ok(Answer::document(200, scale_of(resource, &old)?)),
         ("scale", _) => rescale(&mut core, &mut call, resource, head, &key, &old, body),
-        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, body),
+        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, &binding.unwrap_or_default()),
         (part, _) => Err(Status::new(
             501,
             "NotImplemented",
@@ -123,7 +124,9 @@ fn rescale(
             target.name
         )));
     }
-    check_replicas(&target.name, &after)?;
+    if custom_paths.is_none() {
+        check_replicas(&target.name, &after)?;
+    }
 
     let mut new = Value::clone(old);
     resource.from_storage(&mut new);
@@ -217,6 +220,24 @@ fn check_replicas(name: &str, scale: &Value) -> Result<(), Status> {
     }
 }
 
+/// The wish to put a Pod on a node; it is checked before anybody looks for the Pod.
+fn read_binding(target: &Target, body: &[u8]) -> Result<Value, Status> {
+    let binding: Value =
+        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+    if binding["metadata"]["name"].as_str().unwrap_or_default() != target.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let kind = binding["target"]["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "Node") {
+        let error = FieldError::not_supported("target.kind", kind, &["Node", "<empty>"]);
+        return Err(Status::bare(error.to_string()));
+    }
+    if binding["target"]["name"].as_str().unwrap_or_default().is_empty() {
+        return Err(Status::bare(FieldError::required("target.name", "").to_string()));
+    }
+    Ok(binding)
+}
+
 /// Puts a Pod on a node.
 fn bind(
     core: &mut Core,
@@ -224,15 +245,9 @@ fn bind(
     old: &Arc<Value>,
     target: &Target,
     now: &str,
-    body: &[u8],
+    binding: &Value,
 ) -> Result<Answer, Status> {
-    let binding: Value =
-        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
     let node = binding["target"]["name"].as_str().unwrap_or_default();
-    if node.is_empty() {
-        let error = FieldError::required("target.name", "");
-        return Err(Status::invalid(GroupName { group: "", name: "Binding" }, &target.name, &[error]));
-    }
     let pods = GroupName { group: "", name: "pods/binding" };
     if let Some(bound) = old["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) {
         let why = format!("pod {} is already assigned to node {bound:?}", target.name);

@@ -61,7 +61,7 @@ pub(crate) fn update(
     match_namespace(resource, target, &mut object)?;
     match_name(target, &object)?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         if target.subresource.is_empty() && resource.creates_on_update() {
             let named = !object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
             if named {
@@ -101,6 +101,7 @@ pub(crate) fn store_new(
     if !errors.is_empty() {
         return Err(Status::invalid(resource.group_kind(), &name, &errors));
     }
+    call.warnings.extend(resource.warnings(&object, None));
     let key = Key::new(&resource.table, &namespace, &name);
     if core.store.get(&key).is_some() {
         return Err(Status::already_exists(resource.group_name(), &name));
@@ -157,10 +158,14 @@ pub(crate) fn store_changed(
     if !errors.is_empty() {
         return Err(Status::invalid(resource.group_kind(), name, &errors));
     }
+    if target.subresource.is_empty() {
+        call.warnings.extend(resource.warnings(&object, Some(old)));
+    }
     check_size(&object)?;
     resource.to_storage(&mut object);
     crate::fields::keep_times(old, &mut object);
-    if object == **old {
+    // What is stored may have another form than what this version shows of it.
+    if core.store.get(key).is_some_and(|stored| object == **stored) {
         core.services.rollback();
         return Ok(Arc::clone(old));
     }

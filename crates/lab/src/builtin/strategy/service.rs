@@ -36,6 +36,8 @@ enum Item {
 const NETWORK: [u8; 2] = [172, 30];
 const PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 
+const OUT_OF_RANGE: &str = "the provided network does not match the current range";
+
 // === impl ServiceNetwork ===
 
 impl Default for ServiceNetwork {
@@ -100,10 +102,10 @@ impl ServiceNetwork {
 
     fn take_address(&mut self, text: &str) -> Result<(), String> {
         let Ok(address) = text.parse::<IpAddr>() else { return Err("invalid address".into()) };
-        let IpAddr::V4(address) = address else { return Err(out_of_range(text)) };
+        let IpAddr::V4(address) = address else { return Err(OUT_OF_RANGE.into()) };
         let octets = address.octets();
         if octets[..2] != NETWORK {
-            return Err(out_of_range(text));
+            return Err(OUT_OF_RANGE.into());
         }
         if self.take(Item::Address(u16::from_be_bytes([octets[2], octets[3]]))) {
             Ok(())
@@ -145,10 +147,6 @@ impl ServiceNetwork {
         }
         None
     }
-}
-
-fn out_of_range(address: &str) -> String {
-    format!("the provided IP ({address}) is not in the valid range. The range of valid IPs is 172.30.0.0/16")
 }
 
 /// What a stored Service has of the network.

@@ -88,3 +88,14 @@ pub fn establish(crd: &Value, others: &[Value], now: &str) -> Value {
     lifecycle::reconcile(&mut crd, &others, now);
     crd
 }
+
+/// The Scale that the lab shows of a custom resource, or the error answer.
+///
+/// For comparisons with a real server.
+pub fn scale_of(crd: &Value, object: &Value) -> Result<Value, Value> {
+    let definition =
+        definition::Definition::parse(crd).map_err(|error| Status::bad_request(error).to_value())?;
+    let paths = definition.storage().and_then(|version| version.scale.clone());
+    let paths = paths.ok_or_else(|| Status::no_such_resource().to_value())?;
+    scale::read(&paths, object).map_err(|status| status.to_value())
+}

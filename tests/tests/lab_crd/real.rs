@@ -12,7 +12,7 @@ use xtask::kube::{Server, ServerOptions};
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// How long a definition may take until it works; usually it is some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One instance for all tests of this process.
 static SERVER: LazyLock<Server> =

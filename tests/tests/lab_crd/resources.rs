@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const PATH: &str = "/apis/lab.example.com/v1/namespaces/default/widgets";
 
 /// A definition with one version.
-fn a_definition(plural: &str, kind: &str, scope: &str, schema: Value, subresources: Value) -> Value {
+fn a_definition(plural: &str, kind: &str, scope: &str, schema: &Value, subresources: &Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.lab.example.com")},
         "spec": {"group": "lab.example.com", "scope": scope, "names": {"plural": plural, "kind": kind},
@@ -94,14 +94,23 @@ pub(crate) fn widgets() -> Value {
     }});
     let scale = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
         "labelSelectorPath": ".status.selector"});
-    a_definition("widgets", "Widget", "Namespaced", schema, json!({"status": {}, "scale": scale}))
+    a_definition("widgets", "Widget", "Namespaced", &schema, &json!({"status": {}, "scale": scale}))
+}
+
+/// A definition with a scale and without a status of its own.
+pub(crate) fn scaled() -> Value {
+    let part = json!({"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}});
+    let schema = json!({"type": "object", "properties": {"spec": part, "status": part}});
+    let scale = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector"});
+    a_definition("scaleds", "Scaled", "Cluster", &schema, &json!({"scale": scale}))
 }
 
 /// A definition with a rule.
 pub(crate) fn ruled() -> Value {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "required": ["a"],
         "properties": {"a": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}}}}});
-    a_definition("ruleds", "Ruled", "Cluster", schema, Value::Null)
+    a_definition("ruleds", "Ruled", "Cluster", &schema, &Value::Null)
 }
 
 /// A definition before and after its rules got stricter.
@@ -126,7 +135,7 @@ pub(crate) fn ratchets(strict: bool) -> Value {
     }
     let status = json!({"type": "object", "properties": {"a": text, "b": {"type": "integer"}}});
     let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
-    a_definition("ratchets", "Ratchet", "Cluster", schema, json!({"status": {}}))
+    a_definition("ratchets", "Ratchet", "Cluster", &schema, &json!({"status": {}}))
 }
 
 /// An object that is fine before and wrong everywhere after.
@@ -192,6 +201,7 @@ pub(crate) fn changes(stored: &Value) -> Vec<(&'static str, Value, bool)> {
 
 /// Objects by the name of the case.
 #[rustfmt::skip]
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn cases() -> Vec<(&'static str, Value)> {
     let mut cases: Vec<(&'static str, Value)> = Vec::new();
     let spec = |fields: Value| json!({"apiVersion": "lab.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": fields});

@@ -175,7 +175,7 @@ mod tests {
         Arc::clone(&Definition::parse(&crd).unwrap().versions[0])
     }
 
-    fn a_widget(spec: Value, status: Value) -> Value {
+    fn a_widget(spec: &Value, status: &Value) -> Value {
         json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "metadata": {"name": "w", "generation": 3}, "spec": spec,
             "status": status})
     }
@@ -183,20 +183,20 @@ mod tests {
     #[test]
     fn a_status_of_its_own_is_written_on_its_own() {
         let version = a_version(&json!({"status": {}}), &json!({}));
-        let old = a_widget(json!({"a": 1}), json!({"b": 1}));
+        let old = a_widget(&json!({"a": 1}), &json!({"b": 1}));
 
-        let mut new = a_widget(json!({"a": 2}), json!({"b": 2}));
+        let mut new = a_widget(&json!({"a": 2}), &json!({"b": 2}));
         prepare_update(&version, Part::Main, &mut new, &old);
         assert_eq!((&new["spec"]["a"], &new["status"]["b"]), (&json!(2), &json!(1)));
         assert_eq!(new["metadata"]["generation"], 4);
 
-        let mut new = a_widget(json!({"a": 2}), json!({"b": 2}));
+        let mut new = a_widget(&json!({"a": 2}), &json!({"b": 2}));
         new["metadata"] = json!({"managedFields": [1], "labels": {"x": "y"}});
         prepare_update(&version, Part::Status, &mut new, &old);
         assert_eq!((&new["spec"]["a"], &new["status"]["b"]), (&json!(1), &json!(2)));
         assert_eq!(new["metadata"], json!({"name": "w", "generation": 3, "managedFields": [1]}));
 
-        let mut new = a_widget(json!({}), json!({"b": 2}));
+        let mut new = a_widget(&json!({}), &json!({"b": 2}));
         prepare_create(&version, &mut new);
         assert_eq!((new.get("status"), &new["metadata"]["generation"]), (None, &json!(1)));
     }
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn without_that_the_status_is_a_field_like_others() {
         let version = a_version(&Value::Null, &json!({}));
-        let old = a_widget(json!({}), json!({"b": 1}));
-        let mut new = a_widget(json!({}), json!({"b": 2}));
+        let old = a_widget(&json!({}), &json!({"b": 1}));
+        let mut new = a_widget(&json!({}), &json!({"b": 2}));
         prepare_update(&version, Part::Main, &mut new, &old);
         assert_eq!((&new["status"]["b"], &new["metadata"]["generation"]), (&json!(2), &json!(4)));
         let mut labelled = old.clone();
@@ -237,7 +237,7 @@ mod tests {
         let errors = validate(
             &version,
             Part::Status,
-            &a_widget(json!({}), json!({"b": 1})),
+            &a_widget(&json!({}), &json!({"b": 1})),
             None,
             |_, _| Vec::new(),
             Vec::new(),
@@ -257,7 +257,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"l":
             {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}}}}});
         let version = a_version(&Value::Null, &schema);
-        let object = a_widget(json!({"l": ["a", "a"]}), json!(null));
+        let object = a_widget(&json!({"l": ["a", "a"]}), &json!(null));
         let check = |old| validate(&version, Part::Main, &object, old, |_, _| Vec::new(), Vec::new());
         assert_eq!(check(None).len(), 1);
         assert_eq!(check(Some(&object)).len(), 0);
@@ -266,9 +266,9 @@ mod tests {
     #[test]
     fn selectors_see_texts_of_their_fields() {
         let version = a_version(&Value::Null, &json!({}));
-        let fields = selectable_fields(&version, &a_widget(json!({"color": true}), Value::Null));
+        let fields = selectable_fields(&version, &a_widget(&json!({"color": true}), &Value::Null));
         assert_eq!(fields[2], ("spec.color".to_owned(), "true".to_owned()));
-        let fields = selectable_fields(&version, &a_widget(json!({}), Value::Null));
+        let fields = selectable_fields(&version, &a_widget(&json!({}), &Value::Null));
         assert_eq!(fields[2], ("spec.color".to_owned(), String::new()));
     }
 }

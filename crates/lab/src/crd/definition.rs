@@ -7,6 +7,7 @@ mod raw;
 mod rules;
 mod schema_rules;
 mod structure_rules;
+mod version_rules;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(crate) struct Definition {
 
 /// The names of a kind of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the words of the API")]
 pub(crate) struct Names {
     pub(crate) plural: String,
     pub(crate) singular: String,
@@ -46,6 +48,11 @@ pub(crate) struct Names {
 
 /// One version of a definition.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    clippy::struct_field_names,
+    reason = "each is a field of the definition"
+)]
 pub(crate) struct Version {
     /// The name, such as `v1`.
     pub(crate) name: String,

@@ -1,5 +1,7 @@
 //! How the real server, written in Go, prints values inside its messages.
 
+use std::fmt::{Arguments, Write as _};
+
 use serde_json::{Number, Value};
 
 /// A number as Go's `%v` prints it: integers as such, others in the shortest form, with an exponent from 1e21 on.
@@ -40,11 +42,11 @@ pub(crate) fn quote(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\u{b}' => quoted.push_str("\\v"),
             control if control < ' ' || control == '\u{7f}' => {
-                quoted.push_str(&format!("\\x{:02x}", u32::from(control)));
+                write(&mut quoted, format_args!("\\x{:02x}", u32::from(control)));
             }
             other if is_unprintable(other) => match u32::from(other) {
-                code @ 0..=0xffff => quoted.push_str(&format!("\\u{code:04x}")),
-                code => quoted.push_str(&format!("\\U{code:08x}")),
+                code @ 0..=0xffff => write(&mut quoted, format_args!("\\u{code:04x}")),
+                code => write(&mut quoted, format_args!("\\U{code:08x}")),
             },
             other => quoted.push(other),
         }
@@ -80,6 +82,10 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
     }
+}
+
+fn write(out: &mut String, text: Arguments<'_>) {
+    out.write_fmt(text).expect("invariant: writing to a string does not fail");
 }
 
 /// What Go escapes although it is no ASCII control character; Rust's own escaping tells.

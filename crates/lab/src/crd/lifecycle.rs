@@ -83,15 +83,12 @@ pub(crate) fn reconcile(crd: &mut Value, others: &[Names], now: &str) -> bool {
         set(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, &message, now);
     }
     if is_true(crd, "NamesAccepted") && !is_true(crd, "Established") {
-        match bundle_problem(&crd["spec"]["conversion"]["webhook"]["clientConfig"]) {
-            Some(_) => {
-                let message = "The conversion webhook CABundle is invalid";
-                set(crd, "Established", "False", "InvalidCABundle", message, now);
-            }
-            None => {
-                let message = "the initial names have been accepted";
-                set(crd, "Established", "True", "InitialNamesAccepted", message, now);
-            }
+        if bundle_problem(&crd["spec"]["conversion"]["webhook"]["clientConfig"]).is_some() {
+            let message = "The conversion webhook CABundle is invalid";
+            set(crd, "Established", "False", "InvalidCABundle", message, now);
+        } else {
+            let message = "the initial names have been accepted";
+            set(crd, "Established", "True", "InitialNamesAccepted", message, now);
         }
     }
     crd["status"] != before
@@ -194,19 +191,16 @@ fn name(crd: &mut Value, others: &[Names], now: &str) {
     crd["status"]["acceptedNames"] = Value::Object(new_names);
 
     let is_established = is_true(crd, "Established");
-    match conflict {
-        Some((reason, message)) => {
-            set(crd, "NamesAccepted", "False", reason, &message, now);
-            if !has(crd, "Established") {
-                set(crd, "Established", "False", "NotAccepted", "not all names are accepted", now);
-            }
+    if let Some((reason, message)) = conflict {
+        set(crd, "NamesAccepted", "False", reason, &message, now);
+        if !has(crd, "Established") {
+            set(crd, "Established", "False", "NotAccepted", "not all names are accepted", now);
         }
-        None => {
-            set(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
-            if !is_established {
-                let message = "the initial names have been accepted";
-                set(crd, "Established", "False", "Installing", message, now);
-            }
+    } else {
+        set(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+        if !is_established {
+            let message = "the initial names have been accepted";
+            set(crd, "Established", "False", "Installing", message, now);
         }
     }
 }

@@ -110,18 +110,17 @@ impl<'a> Translator<'a> {
                     self.out.push(sign);
                     self.repetition(at, at + 1, &before)?
                 }
-                '{' => match self.counts(at) {
-                    Some(end) => {
+                '{' => {
+                    if let Some(end) = self.counts(at) {
                         self.check_counts(at, end)?;
                         self.out.push_str(&self.source[at..end]);
                         self.skip_to(end);
                         self.repetition(at, end, &before)?
-                    }
-                    None => {
+                    } else {
                         self.out.push_str("\\{");
                         Before::Something
                     }
-                },
+                }
                 '}' | ']' => {
                     self.out.push('\\');
                     self.out.push(sign);
@@ -222,7 +221,7 @@ impl<'a> Translator<'a> {
             }
             b')' => {
                 if end > 0 {
-                    self.flags.push_str(&self.source[at..at + 2 + end + 1]);
+                    self.flags.push_str(&self.source[at..=at + 2 + end]);
                 }
                 self.skip_to(at + 2 + end + 1);
                 Ok(false)

@@ -9,6 +9,7 @@ use super::pattern::Pattern;
 
 /// One node of a schema. The nodes below `allOf`, `anyOf`, `oneOf` and `not` have the same form.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the schema")]
 pub(crate) struct Structural {
     /// `type`; `None` where the schema leaves it out, as with `x-kubernetes-int-or-string`.
     pub(crate) type_name: Option<Box<str>>,

@@ -20,7 +20,7 @@ pub(super) fn check(conversion: &Value, path: &str, check_bundle: bool, errors: 
         "" => errors.push(FieldError::required(format!("{path}.strategy"), "")),
         "None" | "Webhook" => {}
         other => {
-            errors.push(FieldError::not_supported(format!("{path}.strategy"), other, &["None", "Webhook"]))
+            errors.push(FieldError::not_supported(format!("{path}.strategy"), other, &["None", "Webhook"]));
         }
     }
     let webhook = &conversion["webhook"];

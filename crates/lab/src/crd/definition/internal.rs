@@ -99,8 +99,7 @@ const ALLOWED_AT_ROOT: [&str; 22] = [
 /// rule in the server's words.
 pub(super) fn forbidden_at_root(schema: Raw<'_>) -> Option<(bool, String)> {
     let is_set = |key: &str| match schema.0.get(key) {
-        Some(Value::Number(_)) => true,
-        Some(Value::Object(_) | Value::Array(_)) => true,
+        Some(Value::Number(_) | Value::Object(_) | Value::Array(_)) => true,
         Some(Value::Bool(flag)) => *flag || key.starts_with("x-kubernetes-preserve"),
         _ => !schema.is_empty_at(key),
     };

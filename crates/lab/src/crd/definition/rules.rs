@@ -8,18 +8,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::raw::Raw;
-use super::{conversion_rules, default_rules, internal, schema_rules, structure_rules};
+use super::{conversion_rules, default_rules, internal, schema_rules, structure_rules, version_rules};
 use crate::crd::formats::Format;
 use crate::crd::structural::Structural;
 use crate::crd::{approval, lifecycle, names};
 use crate::status::{FieldError, FieldErrorKind};
 
-/// How many fields of a version selectors can use.
-const MAX_SELECTABLE_FIELDS: usize = 8;
-
 /// A definition in the form in which it is checked.
 struct Spec<'a> {
-    spec: &'a Value,
+    source: &'a Value,
     versions: &'a [Value],
     schema: Shared<'a>,
     subresources: Shared<'a>,
@@ -41,19 +38,19 @@ pub(crate) fn validate(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = Spec::of(new);
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
-    let wanted = format!("{}.{}", text(&spec.spec["names"], "plural"), text(spec.spec, "group"));
+    let wanted = format!("{}.{}", text(&spec.source["names"], "plural"), text(spec.source, "group"));
     if old.is_none() && name != wanted {
         errors.push(FieldError::invalid("metadata.name", name, "must be spec.names.plural+\".\"+spec.group"));
     }
     let is_established = old.is_some_and(|old| lifecycle::is_true(old, "Established"));
     spec.check(is_established, &mut errors);
     if let Some(old) = old {
-        check_immutable(spec.spec, &old["spec"], is_established, &mut errors);
+        check_immutable(spec.source, &old["spec"], is_established, &mut errors);
     }
     check_names(&new["status"]["acceptedNames"], "status.acceptedNames", &mut errors);
     check_stored_versions(&new["status"]["storedVersions"], spec.versions, &mut errors);
     errors.extend(approval::check(new, old));
-    if spec.spec["preserveUnknownFields"] == true
+    if spec.source["preserveUnknownFields"] == true
         && !old.is_some_and(|old| old["spec"]["preserveUnknownFields"] == true)
     {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
@@ -148,7 +145,7 @@ impl<'a> Spec<'a> {
         let spec = &crd["spec"];
         let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
         Self {
-            spec,
+            source: spec,
             versions,
             schema: Shared::of(versions, "schema"),
             subresources: Shared::of(versions, "subresources"),
@@ -170,31 +167,33 @@ impl<'a> Spec<'a> {
             check_schema(validation, any_status, "spec.validation", errors);
         }
         if let Some(subresources) = self.subresources.shared() {
-            check_subresources(subresources, "spec.subresources", errors);
+            version_rules::check_subresources(subresources, "spec.subresources", errors);
         }
-        check_columns(self.columns.shared(), "spec.additionalPrinterColumns", errors);
+        version_rules::check_columns(self.columns.shared(), "spec.additionalPrinterColumns", errors);
         if let Some(fields) = self.selectable.shared() {
             match self.schema.shared() {
                 None => {
                     let detail = "may only be set when validations.schema is included";
                     errors.push(FieldError::invalid("spec.selectableFields", "", detail));
                 }
-                Some(validation) => check_selectable(fields, validation, "spec.selectableFields", errors),
+                Some(validation) => {
+                    version_rules::check_selectable(fields, validation, "spec.selectableFields", errors);
+                }
             }
         }
-        let strategy = text(&self.spec["conversion"], "strategy");
-        if self.spec["preserveUnknownFields"] == true
-            && self.spec["conversion"].is_object()
+        let strategy = text(&self.source["conversion"], "strategy");
+        if self.source["preserveUnknownFields"] == true
+            && self.source["conversion"].is_object()
             && strategy != "None"
         {
             let detail = "must be None if spec.preserveUnknownFields is true";
             errors.push(FieldError::invalid("spec.conversion.strategy", strategy, detail));
         }
-        conversion_rules::check(&self.spec["conversion"], "spec.conversion", is_established, errors);
+        conversion_rules::check(&self.source["conversion"], "spec.conversion", is_established, errors);
     }
 
     fn check_group_and_scope(&self, errors: &mut Vec<FieldError>) {
-        let group = text(self.spec, "group");
+        let group = text(self.source, "group");
         let problems = names::subdomain(group);
         if group.is_empty() {
             errors.push(FieldError::required("spec.group", ""));
@@ -203,7 +202,7 @@ impl<'a> Spec<'a> {
         } else if !group.contains('.') {
             errors.push(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
         }
-        match text(self.spec, "scope") {
+        match text(self.source, "scope") {
             "" => errors.push(FieldError::required("spec.scope", "")),
             "Cluster" | "Namespaced" => {}
             other => errors.push(FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"])),
@@ -223,7 +222,7 @@ impl<'a> Spec<'a> {
             let mut schemas = (0..self.versions.len()).filter_map(|index| self.schema.of_version(index));
             schemas.any(|schema| Raw::of(schema.get("openAPIV3Schema")).is_some_and(has_default))
         };
-        if self.spec["preserveUnknownFields"] == true && has_defaults() {
+        if self.source["preserveUnknownFields"] == true && has_defaults() {
             let detail = "must be false in order to use defaults in the schema";
             errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
         }
@@ -237,19 +236,23 @@ impl<'a> Spec<'a> {
         if !problems.is_empty() {
             errors.push(FieldError::invalid(format!("{path}.name"), name, problems.join(",")));
         }
-        check_deprecation(version, &path, errors);
+        version_rules::check_deprecation(version, &path, errors);
         if let Some(validation) = self.schema.own(index) {
             check_schema(validation, self.has_status(index), &format!("{path}.schema"), errors);
         }
         if let Some(subresources) = self.subresources.own(index) {
-            check_subresources(subresources, &format!("{path}.subresources"), errors);
+            version_rules::check_subresources(subresources, &format!("{path}.subresources"), errors);
         }
-        check_columns(self.columns.own(index), &format!("{path}.additionalPrinterColumns"), errors);
+        version_rules::check_columns(
+            self.columns.own(index),
+            &format!("{path}.additionalPrinterColumns"),
+            errors,
+        );
         if let Some(fields) = self.selectable.own(index) {
             let path = format!("{path}.selectableFields");
             match self.schema.own(index) {
                 Some(validation) if validation["openAPIV3Schema"].is_object() => {
-                    check_selectable(fields, validation, &path, errors);
+                    version_rules::check_selectable(fields, validation, &path, errors);
                 }
                 _ => {
                     let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
@@ -279,7 +282,7 @@ impl<'a> Spec<'a> {
     }
 
     fn check_spec_names(&self, errors: &mut Vec<FieldError>) {
-        let spec_names = &self.spec["names"];
+        let spec_names = &self.source["names"];
         for key in ["plural", "singular", "kind", "listKind"] {
             if text(spec_names, key).is_empty() {
                 errors.push(FieldError::required(format!("spec.names.{key}"), ""));
@@ -293,7 +296,7 @@ impl<'a> Spec<'a> {
     }
 
     fn show_versions(&self) -> String {
-        if !self.spec["versions"].is_array() {
+        if !self.source["versions"].is_array() {
             return "null".to_owned();
         }
         internal::versions(self.versions, |key| match key {
@@ -303,28 +306,6 @@ impl<'a> Spec<'a> {
             "selectableFields" => self.selectable.is_shared(),
             _ => false,
         })
-    }
-}
-
-fn check_deprecation(version: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let Some(warning) = version["deprecationWarning"].as_str() else { return };
-    let mut add = |detail: String| {
-        errors.push(FieldError::invalid(format!("{path}.deprecationWarning"), warning, detail));
-    };
-    if version["deprecated"] != true {
-        add("can only be set for deprecated versions".to_owned());
-        return;
-    }
-    if warning.len() > 256 {
-        add("must be <= 256 characters long".to_owned());
-    }
-    if warning.is_empty() {
-        add("must not be an empty string".to_owned());
-    }
-    if let Some((at, _)) = warning.char_indices().find(|(_, sign)| sign.is_control()) {
-        add(format!(
-            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
-        ));
     }
 }
 
@@ -377,108 +358,6 @@ fn has_default(schema: Raw<'_>) -> bool {
         || schema.items().is_some_and(has_default)
         || schema.additional().is_some_and(has_default)
         || schema.properties().any(|(_, property)| has_default(property))
-}
-
-fn check_subresources(subresources: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let scale = &subresources["scale"];
-    if !scale.is_object() {
-        return;
-    }
-    for (key, prefix) in [("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")] {
-        let value = text(scale, key);
-        let path = format!("{path}.scale.{key}");
-        if value.is_empty() {
-            errors.push(FieldError::required(path, ""));
-        } else if !check_simple_path(value, &path, errors) && !value.starts_with(&format!("{prefix}.")) {
-            errors.push(FieldError::invalid(path, value, format!("should be a json path under {prefix}")));
-        }
-    }
-    let selector = text(scale, "labelSelectorPath");
-    let path = format!("{path}.scale.labelSelectorPath");
-    if !selector.is_empty()
-        && !check_simple_path(selector, &path, errors)
-        && !selector.starts_with(".spec.")
-        && !selector.starts_with(".status.")
-    {
-        errors.push(FieldError::invalid(
-            path,
-            selector,
-            "should be a json path under either .spec or .status",
-        ));
-    }
-}
-
-/// Whether a path is no simple one; then it has been reported.
-fn check_simple_path(value: &str, path: &str, errors: &mut Vec<FieldError>) -> bool {
-    if value.starts_with('.') {
-        return false;
-    }
-    errors.push(FieldError::invalid(path, value, "must be a simple json path starting with ."));
-    true
-}
-
-fn check_columns(columns: Option<&Value>, path: &str, errors: &mut Vec<FieldError>) {
-    const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
-    const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
-    for (index, column) in columns.and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let path = format!("{path}[{index}]");
-        if text(column, "name").is_empty() {
-            errors.push(FieldError::required(format!("{path}.name"), ""));
-        }
-        let type_name = text(column, "type");
-        let one_of = |list: &[&str]| format!("must be one of {}", list.join(","));
-        if type_name.is_empty() {
-            errors.push(FieldError::required(format!("{path}.type"), one_of(&TYPES)));
-        } else if !TYPES.contains(&type_name) {
-            errors.push(FieldError::invalid(format!("{path}.type"), type_name, one_of(&TYPES)));
-        }
-        let format = text(column, "format");
-        if !format.is_empty() && !FORMATS.contains(&format) {
-            errors.push(FieldError::invalid(format!("{path}.format"), format, one_of(&FORMATS)));
-        }
-        let json_path = text(column, "jsonPath");
-        let path = format!("{path}.JSONPath");
-        if json_path.is_empty() {
-            errors.push(FieldError::required(path, ""));
-        } else {
-            check_simple_path(json_path, &path, errors);
-        }
-    }
-}
-
-fn check_selectable(fields: &Value, validation: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let Some(schema) = Raw::of(validation.get("openAPIV3Schema")) else { return };
-    let mut seen = BTreeSet::new();
-    for (index, field) in fields.as_array().into_iter().flatten().enumerate() {
-        let json_path = text(field, "jsonPath");
-        let path = format!("{path}[{index}].jsonPath");
-        if json_path.is_empty() {
-            errors.push(FieldError::required(path, ""));
-            continue;
-        }
-        let (found, first) = match schema_rules::find_field(schema, json_path, false) {
-            Ok(found) => found,
-            Err(error) => {
-                errors.push(FieldError::invalid(path, json_path, format!("is an invalid path: {error}")));
-                continue;
-            }
-        };
-        if first == "metadata" {
-            errors.push(FieldError::invalid(path.clone(), json_path, "must not point to fields in metadata"));
-        }
-        if !found.is_some_and(|found| matches!(found.type_name(), "string" | "boolean" | "integer")) {
-            let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with \
-                          formats are allowed.";
-            errors.push(FieldError::invalid(path.clone(), json_path, detail));
-        }
-        if !seen.insert(json_path) {
-            errors.push(FieldError::duplicate(path, json_path));
-        }
-    }
-    if seen.len() > MAX_SELECTABLE_FIELDS {
-        let detail = format!("must have at most {MAX_SELECTABLE_FIELDS} items");
-        errors.push(FieldError::new(FieldErrorKind::TooMany, path, seen.len(), detail));
-    }
 }
 
 fn check_names(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -567,7 +446,7 @@ fn shown(field: &str, value: &str, detail: &str) -> FieldError {
     FieldError { kind: FieldErrorKind::Invalid, field: field.to_owned(), value: None, detail }
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 

@@ -93,16 +93,13 @@ impl Run {
             self.push(FieldErrorKind::Invalid, path, factor.into(), sentence.clone(), sentence);
             return;
         }
-        let (fits, text) = match whole {
-            Some(whole) => {
-                let factor = to_whole(factor);
-                (factor != 0 && whole % factor == 0, factor.to_string())
-            }
-            None => {
-                let value = value.as_f64().unwrap_or_default();
-                let times = if factor < 1.0 { 1.0 / factor * value } else { value / factor };
-                (is_whole(times), go::float(factor))
-            }
+        let (fits, text) = if let Some(whole) = whole {
+            let factor = to_whole(factor);
+            (factor != 0 && whole % factor == 0, factor.to_string())
+        } else {
+            let value = value.as_f64().unwrap_or_default();
+            let times = if factor < 1.0 { 1.0 / factor * value } else { value / factor };
+            (is_whole(times), go::float(factor))
         };
         if !fits {
             self.invalid(path, shown(value, whole), &format!("should be a multiple of {text}"));

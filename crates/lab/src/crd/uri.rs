@@ -1,5 +1,7 @@
 //! URIs and mail addresses, as the real server reads them.
 
+use std::net::Ipv6Addr;
+
 /// An absolute URI or an absolute path, as in the first line of a request.
 pub(crate) fn is_request_uri(text: &str) -> bool {
     parse(text).is_some()
@@ -32,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Option<Uri<'_>> {
         // `mailto:x` is fine, a relative path is not.
         return (!scheme.is_empty()).then_some(nowhere);
     }
-    let Some(authority) = rest.strip_prefix("//").filter(|_| !rest.starts_with("///")) else {
+    let Some(authority) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) else {
         return has_good_escapes(rest).then_some(nowhere);
     };
     let (authority, path) = authority.split_at(authority.find('/').unwrap_or(authority.len()));
@@ -69,13 +71,23 @@ fn is_host(host: &str) -> bool {
     let is_sign = |sign: char| {
         !sign.is_ascii() || sign.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(sign)
     };
-    let port = if host.starts_with('[') {
-        let Some(end) = host.rfind(']') else { return false };
-        &host[end + 1..]
+    let port = if let Some(inside) = host.strip_prefix('[') {
+        let Some((address, port)) = inside.rsplit_once(']') else { return false };
+        let address = address.split_once("%25").map_or(address, |(address, _)| address);
+        if address.parse::<Ipv6Addr>().is_err() {
+            return false;
+        }
+        port
+    } else if host.contains('[') {
+        return false;
     } else {
         host.rfind(':').map_or("", |colon| &host[colon..])
     };
-    is_port(port) && host.chars().all(is_sign) && has_good_escapes(host)
+    // Only what is no ASCII may be escaped in a host.
+    let has_ascii_escape =
+        host.match_indices('%').any(|(at, _)| host[at + 1..].starts_with(|sign| sign < '8'));
+    let is_escaped_well = has_good_escapes(host) && (host.starts_with('[') || !has_ascii_escape);
+    is_port(port) && host.chars().all(is_sign) && is_escaped_well
 }
 
 /// Every `%` is followed by two hexadecimal digits.
@@ -102,6 +114,7 @@ pub(crate) fn is_email(text: &str) -> bool {
 
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let (local, domain) = (local.trim_start_matches([' ', '\t']), domain.trim_start_matches([' ', '\t']));
     let is_literal = domain.starts_with('[') && domain.ends_with(']') && domain.len() > 2;
     (is_quoted(local) || is_atom(local, false)) && (is_literal || is_atom(domain, false))
 }
@@ -115,7 +128,7 @@ fn is_atom(text: &str, loose_dots: bool) -> bool {
 
 fn is_quoted(text: &str) -> bool {
     let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    inside.is_some_and(|inside| !inside.is_empty() && !inside.replace("\\\"", "").contains('"'))
+    inside.is_some_and(|inside| !inside.is_empty() && !inside.replace("\\\"", "").contains(['"', '\n', '\r']))
 }
 
 #[cfg(test)]
@@ -135,7 +148,18 @@ mod tests {
         ] {
             assert!(is_request_uri(text), "{text}");
         }
-        for text in ["", "path", ":a", "http://h:port/", "http://h/%zz", "http://a b/", "http://[::1/"] {
+        for text in [
+            "",
+            "path",
+            ":a",
+            "http://h:port/",
+            "http://h/%zz",
+            "http://a b/",
+            "http://[::1/",
+            "http://[x]/",
+            "http://a[b/",
+            "http://%20/",
+        ] {
             assert!(!is_request_uri(text), "{text}");
         }
         assert!(

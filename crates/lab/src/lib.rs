@@ -13,6 +13,7 @@ pub mod status;
 mod store;
 mod world;
 
+pub use builtin::check_builtin;
 pub use clock::Clock;
 pub use faults::{
     Effect, FAULT_HEADER, Faults, Match, Offset, Rule, RuleError, RuleReport, RuleState, Span, SpanError,

@@ -30,10 +30,8 @@ use crate::status::FieldError;
 /// What is wrong with a new object.
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let root = Cursor::root(object);
-    let mut errors = match name_rule(kind) {
-        Some(rule) => meta_create(kind, object, rule),
-        None => Vec::new(),
-    };
+    let mut errors = Vec::new();
+    own_meta(kind, object, &mut errors);
     check(kind, &root, None, &mut errors);
     if errors.is_empty() {
         errors = meta::validate_meta_create(object, kind.namespaced, NameRule::PathSegment);
@@ -52,48 +50,52 @@ pub(crate) fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: 
     // The real server checks metadata for every kind and then, in one order or another, again for most of them.
     let again = again(kind);
     if again == Again::Change || again == Again::ChangeAndName {
-        errors.extend(meta_change(kind, new, old));
+        own_change(kind, new, old, &mut errors);
     }
-    if let (Again::Name | Again::ChangeAndName | Again::NameThenChange, Some(rule)) = (again, name_rule(kind))
-    {
-        errors.extend(meta_create(kind, new, rule));
+    if again != Again::No && again != Again::Change {
+        own_meta(kind, new, &mut errors);
     }
     check(kind, &new_root, Some(&old_root), &mut errors);
+    if again == Again::NameTwice {
+        own_meta(kind, new, &mut errors);
+        check(kind, &new_root, Some(&old_root), &mut errors);
+    }
     if again == Again::NameThenChange {
-        errors.extend(meta_change(kind, new, old));
+        own_change(kind, new, old, &mut errors);
     }
     errors
 }
 
-/// What is wrong with metadata as a kind sees it.
-fn meta_create(kind: &Kind, object: &Value, rule: NameRule) -> Vec<FieldError> {
-    let mut errors = meta::validate_meta_create(object, kind.namespaced, rule);
-    finalizer_names(kind, object, &mut errors);
-    errors
+/// The checks of metadata that a kind has for itself, at creation.
+fn own_meta(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    if let Some(rule) = name_rule(kind) {
+        errors.extend(meta::validate_meta_create(object, kind.namespaced, rule));
+        standard_finalizers(kind, object, errors);
+    }
 }
 
-/// What must not change in metadata as a kind sees it.
-fn meta_change(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = meta::validate_meta_change(new, old);
-    finalizer_names(kind, new, &mut errors);
-    errors
+/// The checks of metadata that a kind has for itself, at updates.
+fn own_change(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    errors.extend(meta::validate_meta_change(new, old));
+    standard_finalizers(kind, new, errors);
 }
 
-/// The finalizers of most built-in kinds have a domain, or one of three names.
-fn finalizer_names(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
-    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
-    // The kinds of these groups are checked by the rules of all objects alone.
-    const FREE: [&str; 4] =
-        ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io"];
-    if FREE.contains(&kind.group) {
+/// Most kinds take only finalizers with a domain, or the few of Kubernetes itself.
+fn standard_finalizers(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    if matches!(
+        kind.group,
+        "admissionregistration.k8s.io"
+            | "coordination.k8s.io"
+            | "node.k8s.io"
+            | "apiregistration.k8s.io"
+            | "apiextensions.k8s.io"
+    ) {
         return;
     }
     let root = Cursor::root(object);
     let metadata = root.field("metadata");
     for finalizer in metadata.field("finalizers").items() {
-        if !finalizer.text().contains('/') && !STANDARD.contains(&finalizer.text()) {
-            errors.push(finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified"));
-        }
+        config::standard_finalizer(&finalizer, finalizer.text(), errors);
     }
 }
 
@@ -110,6 +112,8 @@ enum Again {
     ChangeAndName,
     /// Both, around the checks of the kind.
     NameThenChange,
+    /// The form of names and the rest, and the checks of the kind, all of it twice.
+    NameTwice,
 }
 
 fn again(kind: &Kind) -> Again {
@@ -117,10 +121,11 @@ fn again(kind: &Kind) -> Again {
         ("", "ConfigMap" | "Secret" | "Pod" | "ServiceAccount" | "PersistentVolumeClaim")
         | ("networking.k8s.io", "Ingress")
         | ("apiregistration.k8s.io", _) => Again::ChangeAndName,
-        ("", "Namespace" | "Node") | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => {
-            Again::NameThenChange
-        }
-        ("", "PersistentVolume") | ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
+        ("", "Namespace" | "Node")
+        | ("storage.k8s.io", "StorageClass")
+        | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => Again::NameThenChange,
+        ("", "PersistentVolume") => Again::NameTwice,
+        ("", "LimitRange") | ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
             Again::Name
         }
         ("policy", _) | ("", "Event") => Again::No,
@@ -187,7 +192,7 @@ fn check(kind: &Kind, new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => admission::policy(new, errors),
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            admission::binding(new, errors)
+            admission::binding(new, errors);
         }
         _ => {}
     }
@@ -201,11 +206,10 @@ fn check_part(
     old: &Cursor<'_, '_>,
     errors: &mut Vec<FieldError>,
 ) {
-    let change =
-        |errors: &mut Vec<FieldError>| errors.extend(meta_change(kind, new.value(), old.value()));
+    let change = |errors: &mut Vec<FieldError>| own_change(kind, new.value(), old.value(), errors);
     match (kind.group, kind.kind, part) {
         ("certificates.k8s.io", "CertificateSigningRequest", _) => {
-            errors.extend(meta_create(kind, new.value(), NameRule::Free));
+            own_meta(kind, new.value(), errors);
             certificate::request(part, new, Some(old), errors);
             change(errors);
         }

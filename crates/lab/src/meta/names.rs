@@ -146,7 +146,11 @@ pub(crate) fn qualified_name(value: &str) -> Vec<String> {
             if first.is_empty() {
                 errors.push("prefix part must be non-empty".into());
             } else {
-                errors.extend(dns_subdomain(first).into_iter().map(|error| format!("prefix part {error}")));
+                // Of labels the real server counts bytes, of names characters; it means the same.
+                let sentences = dns_subdomain(first).into_iter();
+                errors.extend(
+                    sentences.map(|it| format!("prefix part {}", it.replace("253 characters", "253 bytes"))),
+                );
             }
             name
         }
@@ -154,7 +158,7 @@ pub(crate) fn qualified_name(value: &str) -> Vec<String> {
     if name.is_empty() {
         errors.push("name part must be non-empty".into());
     } else if name.len() > 63 {
-        errors.push(format!("name part {}", too_long(63)));
+        errors.push("name part must be no more than 63 bytes".into());
     }
     if !is_qualified_part(name) {
         errors.push(format!("name part {}", qualified_rule()));
@@ -172,7 +176,7 @@ fn qualified_rule() -> String {
 pub(crate) fn label_value(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > 63 {
-        errors.push(too_long(63));
+        errors.push("must be no more than 63 bytes".into());
     }
     if !value.is_empty() && !is_qualified_part(value) {
         errors.push(format!(

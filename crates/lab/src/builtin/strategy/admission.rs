@@ -6,7 +6,7 @@
 use lockstep_schema::Kind;
 use serde_json::{Value, json};
 
-use super::{at, copy, put};
+use super::paths::{at, copy, put};
 
 /// Gives the objects of a kind, by API version and name of the kind; asked only when a plugin needs them.
 pub(crate) type ListObjects<'a> = &'a dyn Fn(&str, &str) -> Vec<Value>;

@@ -3,7 +3,7 @@
 use lockstep_schema::Kind;
 use serde_json::Value;
 
-use super::at;
+use super::paths::at;
 
 /// What happens to the dependents of an object when the request does not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

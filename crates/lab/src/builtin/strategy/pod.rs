@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::builtin::validate::quantity::Quantity;
 
-use super::{at, copy, put, put_or_remove};
+use super::paths::{at, copy, put, put_or_remove};
 
 /// The first status of a pod.
 pub(super) fn prepare_create(pod: &mut Value, now: &str) {

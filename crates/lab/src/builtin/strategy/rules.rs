@@ -138,9 +138,13 @@ pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> &'static [&'static
 pub(crate) fn needs_resource_version_for_update(kind: &Kind) -> bool {
     matches!(
         (kind.group, kind.kind),
-        ("admissionregistration.k8s.io" | "apiregistration.k8s.io" | "apiextensions.k8s.io", _)
-            | ("coordination.k8s.io", _)
-            | ("node.k8s.io", "RuntimeClass")
+        (
+            "admissionregistration.k8s.io"
+                | "apiregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "coordination.k8s.io",
+            _
+        ) | ("node.k8s.io", "RuntimeClass")
             | ("policy", "PodDisruptionBudget")
             | ("storage.k8s.io", "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment")
     )

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::meta::Cursor;
 use crate::status::FieldError;
 
-use super::{at, put, remove};
+use super::paths::{at, put, remove};
 
 /// The `Scale` of a workload, or nothing for a kind that has none.
 pub(crate) fn to_scale(kind: &Kind, object: &Value) -> Option<Value> {

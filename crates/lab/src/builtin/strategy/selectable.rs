@@ -3,7 +3,7 @@
 use lockstep_schema::Kind;
 use serde_json::Value;
 
-use super::at;
+use super::paths::at;
 
 /// A field label and the path of its value.
 pub(crate) type Selectable = (&'static str, &'static [&'static str]);

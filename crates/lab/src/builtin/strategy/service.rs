@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::builtin::validate::service::cluster_ip_errors;
 use crate::status::FieldError;
 
-use super::{at, copy, put, put_or_remove, remove};
+use super::paths::{at, copy, put, put_or_remove, remove};
 
 /// The addresses and ports that Services have.
 #[derive(Clone, Debug)]
@@ -370,7 +370,7 @@ fn allocate_ports(
     network: &mut ServiceNetwork,
 ) -> Result<(), Vec<FieldError>> {
     let had: Vec<i64> = old.map(node_ports).unwrap_or_default();
-    let gives = kind(service) != "LoadBalancer"
+    let gives_ports = kind(service) != "LoadBalancer"
         || service["spec"]["allocateLoadBalancerNodePorts"].as_bool() != Some(false);
     if matches!(kind(service), "NodePort" | "LoadBalancer") {
         let mut given: Vec<(Value, i64)> = Vec::new();
@@ -378,7 +378,7 @@ fn allocate_ports(
             let wished = port["nodePort"].as_i64().unwrap_or(0);
             let earlier = given.iter().find(|(number, _)| *number == port["port"]).map(|(_, node)| *node);
             if wished == 0 {
-                if !gives {
+                if !gives_ports {
                     continue;
                 }
                 let Some(node) = earlier.or_else(|| network.next_port()) else {
@@ -465,14 +465,14 @@ fn needs_health_port(service: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn made(network: &mut ServiceNetwork, spec: Value) -> Value {
+    fn made(network: &mut ServiceNetwork, spec: &Value) -> Value {
         let mut service = json!({"metadata": {"name": "x"}, "spec": spec});
         begin_create(&mut service, network).unwrap();
         network.commit();
         service
     }
 
-    fn updated(network: &mut ServiceNetwork, old: &Value, spec: Value) -> Value {
+    fn updated(network: &mut ServiceNetwork, old: &Value, spec: &Value) -> Value {
         let mut service = json!({"metadata": {"name": "x"}, "spec": spec});
         begin_update(&mut service, old, network).unwrap();
         drop_type_dependent(&mut service, old);
@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn addresses_are_given_once_and_taken_back() {
         let mut network = ServiceNetwork::new();
-        let one = made(&mut network, json!({"type": "ClusterIP"}));
+        let one = made(&mut network, &json!({"type": "ClusterIP"}));
         assert_eq!(one["spec"]["clusterIPs"], json!(["172.30.1.0"]));
         assert_eq!(one["spec"]["ipFamilies"], json!(["IPv4"]));
         let mut same = json!({"spec": {"type": "ClusterIP", "clusterIP": "172.30.1.0"}});
@@ -499,11 +499,11 @@ mod tests {
     #[test]
     fn a_headless_service_without_selector_has_both_families() {
         let mut network = ServiceNetwork::new();
-        let headless = made(&mut network, json!({"type": "ClusterIP", "clusterIP": "None"}));
+        let headless = made(&mut network, &json!({"type": "ClusterIP", "clusterIP": "None"}));
         assert_eq!(headless["spec"]["ipFamilyPolicy"], "RequireDualStack");
         assert_eq!(headless["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
         let selecting =
-            made(&mut network, json!({"type": "ClusterIP", "clusterIP": "None", "selector": {"a": "b"}}));
+            made(&mut network, &json!({"type": "ClusterIP", "clusterIP": "None", "selector": {"a": "b"}}));
         assert_eq!(selecting["spec"]["ipFamilies"], json!(["IPv4"]));
     }
 
@@ -522,17 +522,17 @@ mod tests {
     fn an_update_keeps_address_and_node_ports_and_a_change_of_type_drops_the_ports() {
         let mut network = ServiceNetwork::new();
         let ports = json!([{"name": "a", "port": 80}, {"name": "b", "port": 81}]);
-        let old = made(&mut network, json!({"type": "NodePort", "ports": ports}));
+        let old = made(&mut network, &json!({"type": "NodePort", "ports": ports}));
         let node = old["spec"]["ports"][1]["nodePort"].clone();
         assert_eq!(node, 30001);
         let new =
-            updated(&mut network, &old, json!({"type": "NodePort", "ports": [{"name": "b", "port": 81}]}));
+            updated(&mut network, &old, &json!({"type": "NodePort", "ports": [{"name": "b", "port": 81}]}));
         assert_eq!(new["spec"]["ports"][0]["nodePort"], node);
         assert_eq!(new["spec"]["clusterIP"], old["spec"]["clusterIP"]);
         assert!(!network.ports.contains(&30000), "the port that is not used any more is free");
         let mut spec = new["spec"].clone();
         spec["type"] = "ClusterIP".into();
-        let plain = updated(&mut network, &new, spec);
+        let plain = updated(&mut network, &new, &spec);
         assert_eq!(plain["spec"]["ports"], json!([{"name": "b", "port": 81}]));
         assert!(network.ports.is_empty());
     }
@@ -540,10 +540,10 @@ mod tests {
     #[test]
     fn an_external_name_gives_its_address_back() {
         let mut network = ServiceNetwork::new();
-        let old = made(&mut network, json!({"type": "ClusterIP"}));
+        let old = made(&mut network, &json!({"type": "ClusterIP"}));
         let mut spec = old["spec"].clone();
         spec["type"] = "ExternalName".into();
-        let new = updated(&mut network, &old, spec);
+        let new = updated(&mut network, &old, &spec);
         assert_eq!(new["spec"], json!({"type": "ExternalName"}));
         assert!(network.addresses.is_empty());
     }

@@ -67,17 +67,11 @@ pub(super) fn secret(new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors:
         }
         "kubernetes.io/dockercfg" => json_data(&data, ".dockercfg", errors),
         "kubernetes.io/dockerconfigjson" => json_data(&data, ".dockerconfigjson", errors),
-        "kubernetes.io/basic-auth" => {
-            if missing("username") && missing("password") {
-                require("username");
-                require("password");
-            }
+        "kubernetes.io/basic-auth" if missing("username") && missing("password") => {
+            require("username");
+            require("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.key("ssh-privatekey").is_empty() {
-                require("ssh-privatekey");
-            }
-        }
+        "kubernetes.io/ssh-auth" if data.key("ssh-privatekey").is_empty() => require("ssh-privatekey"),
         "kubernetes.io/tls" => {
             for key in ["tls.crt", "tls.key"] {
                 if missing(key) {
@@ -144,12 +138,15 @@ pub(super) fn namespace(new: &Cursor<'_, '_>, errors: &mut Errors) {
         for sentence in names::qualified_name(name) {
             errors.push(finalizers.invalid_as(name, sentence));
         }
-        if !name.contains('/') && name != "kubernetes" {
-            errors.push(
-                finalizers
-                    .invalid_as(name, "name is neither a standard finalizer name nor is it fully qualified"),
-            );
-        }
+        standard_finalizer(&finalizers, name, errors);
+    }
+}
+
+/// A finalizer has a domain, or is one of the few of Kubernetes itself.
+pub(super) fn standard_finalizer(at: &Cursor<'_, '_>, name: &str, errors: &mut Errors) {
+    if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+        errors
+            .push(at.invalid_as(name, "name is neither a standard finalizer name nor is it fully qualified"));
     }
 }
 

@@ -62,15 +62,15 @@ fn schema_subject(subject: &Cursor<'_, '_>, errors: &mut Errors) {
         }
     };
     let named = subject.field(field);
-    if !named.is_set() {
-        errors.push(named.required(&format!("{field} is required when subject kind is '{kind}'")));
-    } else {
+    if named.is_set() {
         if named.field("name").is_empty() {
             errors.push(named.field("name").required(""));
         }
         if kind == "ServiceAccount" && named.field("namespace").is_empty() {
             errors.push(named.field("namespace").required("must specify namespace for service account"));
         }
+    } else {
+        errors.push(named.required(&format!("{field} is required when subject kind is '{kind}'")));
     }
     for (other_kind, other) in [("User", "user"), ("ServiceAccount", "serviceAccount"), ("Group", "group")] {
         if other != field && subject.field(other).is_set() {

@@ -164,6 +164,7 @@ fn new_event(new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors: &mut Er
 
 /// A `HorizontalPodAutoscaler`.
 pub(super) fn autoscaler(new: &Cursor<'_, '_>, errors: &mut Errors) {
+    const TYPES: &[&str] = &["ContainerResource", "External", "Object", "Pods", "Resource"];
     let spec = new.field("spec");
     let (least, most) = (spec.field("minReplicas"), spec.field("maxReplicas"));
     if least.number().is_some_and(|it| it < 1) {
@@ -187,7 +188,6 @@ pub(super) fn autoscaler(new: &Cursor<'_, '_>, errors: &mut Errors) {
             value.each_invalid(names::path_segment(value.text(), false), errors);
         }
     }
-    const TYPES: &[&str] = &["ContainerResource", "External", "Object", "Pods", "Resource"];
     for metric in spec.field("metrics").items() {
         let kind = metric.field("type");
         if kind.is_empty() {

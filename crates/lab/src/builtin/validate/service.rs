@@ -106,7 +106,7 @@ fn affinity(spec: &Cursor<'_, '_>, errors: &mut Errors) {
             errors.push(client.required("when session affinity type is ClientIP"));
         } else if seconds.number().is_none_or(|it| !(1..=86400).contains(&it)) {
             let shown = seconds.number().unwrap_or(0);
-            errors.push(seconds.invalid_as(shown, "must be greater than 0 and less than or equal to 86400"));
+            errors.push(seconds.invalid_as(shown, "must be greater than 0 and less than 86400"));
         }
     }
 }

@@ -216,12 +216,6 @@ pub(super) fn driver_name(name: &Cursor<'_, '_>, errors: &mut Errors) {
 
 /// A `StorageClass`.
 pub(super) fn class(new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors: &mut Errors) {
-    if let Some(old) = old {
-        for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-            immutable(&new.field(name), &old.field(name), errors);
-        }
-        return;
-    }
     let provisioner = new.field("provisioner");
     if provisioner.is_empty() {
         errors.push(provisioner.required(""));
@@ -232,6 +226,11 @@ pub(super) fn class(new: &Cursor<'_, '_>, old: Option<&Cursor<'_, '_>>, errors: 
     }
     optional_one_of(&new.field("reclaimPolicy"), &["Delete", "Retain"], errors);
     optional_one_of(&new.field("volumeBindingMode"), &["Immediate", "WaitForFirstConsumer"], errors);
+    if let Some(old) = old {
+        for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+            immutable(&new.field(name), &old.field(name), errors);
+        }
+    }
 }
 
 /// A `CSIDriver`. One of its fields has another name in messages, as in the real server.

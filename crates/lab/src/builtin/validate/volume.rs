@@ -101,13 +101,7 @@ fn one(name: &str, source: &Cursor<'_, '_>, errors: &mut Errors) {
         }
     };
     match name {
-        "emptyDir" => {
-            if Quantity::of(source.field("sizeLimit").value()).is_some_and(Quantity::is_negative) {
-                errors.push(
-                    source.field("sizeLimit").forbidden("SizeLimit field must be a valid resource quantity"),
-                );
-            }
-        }
+        "emptyDir" => size_limit(&source.field("sizeLimit"), errors),
         "hostPath" => host_path(source, errors),
         "secret" => {
             required("secretName", errors);
@@ -144,6 +138,12 @@ fn one(name: &str, source: &Cursor<'_, '_>, errors: &mut Errors) {
             }
         }
         _ => {}
+    }
+}
+
+fn size_limit(limit: &Cursor<'_, '_>, errors: &mut Errors) {
+    if Quantity::of(limit.value()).is_some_and(Quantity::is_negative) {
+        errors.push(limit.forbidden("SizeLimit field must be a valid resource quantity"));
     }
 }
 

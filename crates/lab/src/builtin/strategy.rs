@@ -73,8 +73,12 @@ pub(crate) fn prepare_create(
     if (group, name) == ("", "Service") {
         service::begin_create(object, context.services)?;
     }
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        remove(object, &["metadata", name]);
+    }
     match rules::generation(kind) {
-        Generation::None => remove(object, &["metadata", "generation"]),
+        // Nobody counts: what the user says is stored.
+        Generation::None | Generation::Later(_) => {}
         Generation::Fixed | Generation::On(_) | Generation::AllButMetadata => {
             put(object, &["metadata", "generation"], 1.into());
         }
@@ -159,7 +163,9 @@ fn prepare_main(kind: &Kind, new: &mut Value, old: &Value) {
     }
     let changed = match rules::generation(kind) {
         Generation::None | Generation::Fixed => false,
-        Generation::On(paths) => paths.iter().any(|path| !is_equal(at(new, path), at(old, path))),
+        Generation::On(paths) | Generation::Later(paths) => {
+            paths.iter().any(|path| !is_equal(at(new, path), at(old, path)))
+        }
         Generation::AllButMetadata => {
             let labels = &["metadata", "labels"];
             let rest = |value: &Value| {
@@ -265,7 +271,11 @@ mod tests {
         assert_eq!(made["metadata"]["generation"], 1);
         assert_eq!(made["status"], json!({}));
         let made = create("v1", "ConfigMap", json!({"metadata": {"generation": 7}}));
-        assert_eq!(made["metadata"], json!({}));
+        assert_eq!(
+            made["metadata"],
+            json!({"generation": 7}),
+            "a kind without generations stores what it gets"
+        );
     }
 
     #[test]

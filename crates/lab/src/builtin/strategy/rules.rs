@@ -12,6 +12,8 @@ pub(crate) enum Generation {
     Fixed,
     /// When one of these paths changes.
     On(&'static [&'static [&'static str]]),
+    /// When one of these paths changes, but a new object has none.
+    Later(&'static [&'static [&'static str]]),
     /// When anything changes but the metadata, or the labels do.
     AllButMetadata,
 }
@@ -55,6 +57,7 @@ pub(crate) fn generation(kind: &Kind) -> Generation {
         ("", "PodTemplate") => Generation::On(&[&["template"]]),
         ("discovery.k8s.io", "EndpointSlice") => Generation::AllButMetadata,
         ("scheduling.k8s.io", "PriorityClass") => Generation::Fixed,
+        ("storage.k8s.io", "CSIDriver") => Generation::Later(&[&["spec"]]),
         _ => Generation::None,
     }
 }

@@ -2,9 +2,13 @@
 
 pub(crate) mod decode;
 pub(crate) mod defaults;
+pub(crate) mod strategy;
+pub(crate) mod validate;
 
 use lockstep_schema::Schema;
 use serde_json::Value;
+
+use crate::status::{GroupName, Status};
 
 /// Reads an object of a built-in kind and fills in its defaults, as the server does before it looks at what is wanted.
 ///
@@ -18,13 +22,6 @@ pub fn read(object: Value) -> Result<Value, String> {
     defaults::default(kind, &mut object);
     Ok(object)
 }
-pub(crate) mod strategy;
-pub(crate) mod validate;
-
-use lockstep_schema::Schema;
-use serde_json::Value;
-
-use crate::status::{GroupName, Status};
 
 /// What the lab answers to a write of an object of a built-in kind that is decoded and has its defaults: the object as it
 /// is stored. `old` is there for updates; `subresource` is empty for the object itself.

@@ -117,13 +117,7 @@ impl Definition {
             };
             parsed.push(Arc::new(Version::parse(version, schema, spec, &group, &names.kind, namespaced)));
         }
-        Ok(Self {
-            name: text(&crd["metadata"], "name"),
-            group,
-            names,
-            namespaced,
-            versions: parsed,
-        })
+        Ok(Self { name: text(&crd["metadata"], "name"), group, names, namespaced, versions: parsed })
     }
 
     /// A version by its name, served or not.

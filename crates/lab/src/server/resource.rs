@@ -142,7 +142,8 @@ impl Resource {
     pub(crate) fn group_name(&self) -> GroupName<'_> {
         // NB: the errors of this one kind have its singular.
         let plural = self.names.plural.as_str();
-        let name = if plural == "componentstatuses" && !self.names.is_custom { "componentstatus" } else { plural };
+        let name =
+            if plural == "componentstatuses" && !self.names.is_custom { "componentstatus" } else { plural };
         GroupName { group: &self.names.group, name }
     }
 
@@ -205,7 +206,9 @@ impl Resource {
     fn reset_fields(&self, subresource: &str) -> FieldSet {
         match &self.sort {
             Sort::Builtin(kind) => FieldSet::of_names(rules::reset_fields(kind, subresource)),
-            Sort::Custom(custom) => FieldSet::of_names(custom::reset_fields(&custom.version, part(subresource))),
+            Sort::Custom(custom) => {
+                FieldSet::of_names(custom::reset_fields(&custom.version, part(subresource)))
+            }
         }
     }
 
@@ -318,7 +321,11 @@ impl Resource {
     /// Refuses the deletion of what every cluster needs.
     pub(crate) fn check_delete(&self, key: &Key) -> Result<(), Status> {
         if self.is_namespace() && IMMORTAL.contains(&key.name()) {
-            return Err(Status::forbidden(self.group_name(), key.name(), "this namespace may not be deleted"));
+            return Err(Status::forbidden(
+                self.group_name(),
+                key.name(),
+                "this namespace may not be deleted",
+            ));
         }
         Ok(())
     }
@@ -372,8 +379,7 @@ impl Resource {
                 Ok(())
             }
             Sort::Builtin(kind) => {
-                let mut context =
-                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                let mut context = Context { now: &call.now, user: call.user, services: &mut core.services };
                 strategy::prepare_create(kind, object, &mut context)
                     .map_err(|errors| self.invalid(object, &errors))
             }
@@ -403,8 +409,7 @@ impl Resource {
                 Ok(())
             }
             Sort::Builtin(kind) => {
-                let mut context =
-                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                let mut context = Context { now: &call.now, user: call.user, services: &mut core.services };
                 strategy::prepare_update(kind, subresource, new, old, &mut context)
                     .map_err(|errors| self.invalid(new, &errors))
             }

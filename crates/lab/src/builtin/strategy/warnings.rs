@@ -111,8 +111,9 @@ fn variables(list: &Cursor<'_, '_>, warnings: &mut Vec<String>) {
         let hides = variable.field("valueFrom").is_set() || value == reference || !value.contains(&reference);
         if hides {
             let path = variable.path();
-            warnings
-                .push(format!("{path}: hides previous definition of {name:?}, which may be dropped when using apply"));
+            warnings.push(format!(
+                "{path}: hides previous definition of {name:?}, which may be dropped when using apply"
+            ));
         }
     }
 }

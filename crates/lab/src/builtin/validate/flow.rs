@@ -219,13 +219,17 @@ mod tests {
         let spec = |response| json!({"type": "Limited", "limited": {"nominalConcurrencyShares": 1, "limitResponse": response}});
         assert_eq!(
             texts(spec(json!({"type": "Queue"}))),
-            ["spec.limited.limitResponse.queuing: Required value: must not be empty if limited.limitResponse.type is Limited"]
+            [
+                "spec.limited.limitResponse.queuing: Required value: must not be empty if limited.limitResponse.type is Limited"
+            ]
         );
         let queues = |queues: i64, hand: i64| json!({"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 5}});
         assert!(texts(spec(queues(64, 8))).is_empty());
         assert_eq!(
             texts(spec(queues(4, 8))),
-            ["spec.limited.limitResponse.queuing.handSize: Invalid value: 8: should not be greater than queues (4)"]
+            [
+                "spec.limited.limitResponse.queuing.handSize: Invalid value: 8: should not be greater than queues (4)"
+            ]
         );
         assert_eq!(texts(spec(queues(1_000_000, 9))).len(), 1);
         assert!(texts(spec(json!({"type": "Reject"}))).is_empty());

@@ -56,7 +56,8 @@ impl Resource {
             }
             Sort::Custom(custom) => {
                 let metadata = &stored["metadata"];
-                let version = metadata["resourceVersion"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0);
+                let version =
+                    metadata["resourceVersion"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0);
                 let is_old = version <= custom.since;
                 let is_other = stored["apiVersion"] != custom.version.api_version.as_str();
                 // A bookmark has a version, but is no object.
@@ -76,7 +77,8 @@ impl Resource {
     /// Brings an object that is about to be stored again into the form of the current schema.
     pub(crate) fn renew(&self, object: &mut Value) {
         if let Sort::Custom(custom) = &self.sort {
-            let version = object["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok());
+            let version =
+                object["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok());
             if version.is_some_and(|version| version <= custom.since) {
                 custom.definition.renew(object);
             }
@@ -129,8 +131,10 @@ mod tests {
     }
 
     fn stored(version: &str) -> Arc<Value> {
-        Arc::new(json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "metadata": {"uid": "u", "resourceVersion": version},
-            "spec": {"a": "x"}}))
+        Arc::new(
+            json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "metadata": {"uid": "u", "resourceVersion": version},
+            "spec": {"a": "x"}}),
+        )
     }
 
     #[test]
@@ -148,7 +152,8 @@ mod tests {
 
     #[test]
     fn what_is_stored_has_the_storage_version_and_whole_numbers() {
-        let resources = widgets(1, &json!({"a": {"type": "number"}, "b": {"type": "string", "default": "y"}}), None);
+        let resources =
+            widgets(1, &json!({"a": {"type": "number"}, "b": {"type": "string", "default": "y"}}), None);
         let mut object = json!({"apiVersion": "ex.dev/v2", "kind": "Widget", "spec": {"a": 1.0, "c": 1}});
         resources[1].to_storage(&mut object);
         assert_eq!(object, json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "spec": {"a": 1, "b": "y"}}));

@@ -142,16 +142,6 @@ impl Definition {
             version.schema.default(object);
         }
     }
-
-    /// Moves an object to another version: its `apiVersion` changes, and what that version does not declare goes.
-    ///
-    /// Defaults of the other version are not filled in: the real server does that only before it converts.
-    pub(crate) fn convert(&self, object: &mut Value, to: &Version) {
-        if object["apiVersion"] != to.api_version.as_str() {
-            object["apiVersion"] = to.api_version.as_str().into();
-            drop(to.schema.prune(object));
-        }
-    }
 }
 
 // === impl Names ===
@@ -193,6 +183,16 @@ impl Names {
 // === impl Version ===
 
 impl Version {
+    /// Turns an object of another version into one of this: its `apiVersion` changes, and what is not declared here goes.
+    ///
+    /// Defaults of this version are not filled in: the real server does that only before it converts.
+    pub(crate) fn convert(&self, object: &mut Value) {
+        if object["apiVersion"] != self.api_version.as_str() {
+            object["apiVersion"] = self.api_version.as_str().into();
+            drop(self.schema.prune(object));
+        }
+    }
+
     fn parse(
         version: &Value,
         schema: Arc<Structural>,
@@ -322,7 +322,7 @@ mod tests {
             json!({"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}});
         let definition = Definition::parse(&crd).unwrap();
         let mut object = json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "spec": {"b": 1}});
-        definition.convert(&mut object, definition.version("v1beta1").unwrap());
+        definition.version("v1beta1").unwrap().convert(&mut object);
         assert_eq!(object, json!({"apiVersion": "ex.dev/v1beta1", "kind": "Widget", "spec": {}}));
     }
 

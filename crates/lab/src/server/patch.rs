@@ -66,8 +66,7 @@ pub(crate) fn patch(
     let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
-    let mut live = Value::clone(&old);
-    resource.from_storage(&mut live);
+    let live = Value::clone(&old);
     let mut problems = Vec::new();
     let patched = match patch_type {
         PatchType::Json => json_patch(live, body)?,
@@ -201,15 +200,10 @@ fn apply(
     if old.is_none() && !target.subresource.is_empty() {
         return Err(Status::not_found(resource.group_name(), &target.name));
     }
-    let live = old.as_ref().map(|old| {
-        let mut live = Value::clone(old);
-        resource.from_storage(&mut live);
-        live
-    });
     resource.check_applied(&patch)?;
     let manager = Manager { name: &options.field_manager, subresource: &target.subresource };
     let merged = resource.apply(
-        live.as_ref(),
+        old.as_deref(),
         &mut patch,
         manager,
         options.force.unwrap_or(false),

@@ -130,7 +130,6 @@ fn rescale(
     }
 
     let mut new = Value::clone(old);
-    resource.from_storage(&mut new);
     match custom_paths {
         Some(paths) => new = custom_scale::write(paths, &new, &after)?,
         None => scale::apply_scale(&mut new, &after).map_err(|errors| {

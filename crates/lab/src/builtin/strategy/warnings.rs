@@ -125,28 +125,28 @@ mod tests {
     use super::super::tests::kind;
     use super::*;
 
-    fn a_deployment(env: Value) -> Value {
+    fn a_deployment(env: &Value) -> Value {
         json!({"metadata": {"generation": 1}, "spec": {"template": {"spec": {"containers": [{"name": "c", "env": env}]}}}})
     }
 
     #[test]
     fn a_variable_that_hides_another_is_warned_of() {
         let deployment = kind("apps/v1", "Deployment");
-        let hidden = a_deployment(json!([{"name": "E", "value": "1"}, {"name": "E", "value": "2"}]));
+        let hidden = a_deployment(&json!([{"name": "E", "value": "1"}, {"name": "E", "value": "2"}]));
         assert_eq!(
             warnings(deployment, &hidden, None),
             [
                 "spec.template.spec.containers[0].env[1]: hides previous definition of \"E\", which may be dropped when using apply"
             ]
         );
-        let built_on = a_deployment(json!([{"name": "E", "value": "1"}, {"name": "E", "value": "$(E)2"}]));
+        let built_on = a_deployment(&json!([{"name": "E", "value": "1"}, {"name": "E", "value": "$(E)2"}]));
         assert!(warnings(deployment, &built_on, None).is_empty());
     }
 
     #[test]
     fn an_update_warns_only_when_it_changes_the_wanted_state() {
         let deployment = kind("apps/v1", "Deployment");
-        let old = a_deployment(json!([{"name": "E"}, {"name": "E"}]));
+        let old = a_deployment(&json!([{"name": "E"}, {"name": "E"}]));
         let mut new = old.clone();
         assert!(warnings(deployment, &new, Some(&old)).is_empty());
         new["metadata"]["generation"] = 2.into();

@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    fn texts(spec: serde_json::Value) -> Vec<String> {
+    fn texts(spec: &serde_json::Value) -> Vec<String> {
         let object = json!({"metadata": {"name": "a"}, "spec": spec});
         let mut errors = Vec::new();
         level(&Cursor::root(&object), &mut errors);
@@ -218,20 +218,20 @@ mod tests {
     fn queues_are_described_when_requests_wait_in_them() {
         let spec = |response| json!({"type": "Limited", "limited": {"nominalConcurrencyShares": 1, "limitResponse": response}});
         assert_eq!(
-            texts(spec(json!({"type": "Queue"}))),
+            texts(&spec(json!({"type": "Queue"}))),
             [
                 "spec.limited.limitResponse.queuing: Required value: must not be empty if limited.limitResponse.type is Limited"
             ]
         );
         let queues = |queues: i64, hand: i64| json!({"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 5}});
-        assert!(texts(spec(queues(64, 8))).is_empty());
+        assert!(texts(&spec(queues(64, 8))).is_empty());
         assert_eq!(
-            texts(spec(queues(4, 8))),
+            texts(&spec(queues(4, 8))),
             [
                 "spec.limited.limitResponse.queuing.handSize: Invalid value: 8: should not be greater than queues (4)"
             ]
         );
-        assert_eq!(texts(spec(queues(1_000_000, 9))).len(), 1);
-        assert!(texts(spec(json!({"type": "Reject"}))).is_empty());
+        assert_eq!(texts(&spec(queues(1_000_000, 9))).len(), 1);
+        assert!(texts(&spec(json!({"type": "Reject"}))).is_empty());
     }
 }

@@ -30,11 +30,6 @@ impl Resource {
         }
     }
 
-    /// Turns a stored object into one of this version.
-    pub(crate) fn from_storage(&self, object: &mut Value) {
-        object["apiVersion"] = self.names.api_version().into();
-    }
-
     /// A stored object as this version shows it.
     ///
     /// Nearly always that is what is stored. A custom resource that was stored before its definition changed is brought into
@@ -68,7 +63,7 @@ impl Resource {
                 if is_old {
                     custom.definition.renew(&mut object);
                 }
-                custom.definition.convert(&mut object, &custom.version);
+                custom.version.convert(&mut object);
                 Arc::new(object)
             }
         }
@@ -104,7 +99,7 @@ fn whole_number(number: &Number) -> Option<Number> {
     // Up to here every whole number that a fraction can be is one of 64 bits.
     const LARGEST: f64 = 9.0e18;
     let fraction = number.is_f64().then(|| number.as_f64()).flatten()?;
-    if fraction.trunc() != fraction || fraction.abs() > LARGEST {
+    if fraction.fract() != 0.0 || fraction.abs() > LARGEST {
         return None;
     }
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]

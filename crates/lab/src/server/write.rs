@@ -96,6 +96,7 @@ pub(crate) fn store_new(
     object["metadata"]["uid"] = core.uids.uid().into();
     object["metadata"]["creationTimestamp"] = call.now.as_str().into();
     resource.admit_create(core, &mut object)?;
+    core.services.begin(options.dry_run);
     resource.prepare_create(core, call, &mut object)?;
     let errors = resource.validate_create(&object);
     if !errors.is_empty() {
@@ -153,6 +154,7 @@ pub(crate) fn store_changed(
         _ => {}
     }
     resource.admit_update(core, &mut object, old)?;
+    core.services.begin(options.dry_run);
     resource.prepare_update(core, call, &target.subresource, &mut object, old)?;
     let errors = resource.validate_update(&target.subresource, &object, old);
     if !errors.is_empty() {

@@ -22,6 +22,7 @@ pub(crate) struct ServiceNetwork {
     next_port: u16,
     taken: Vec<Item>,
     released: Vec<Item>,
+    is_dry_run: bool,
 }
 
 /// What can be taken from the network.
@@ -35,9 +36,6 @@ enum Item {
 
 const NETWORK: [u8; 2] = [172, 30];
 const PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
-
-/// Why an address of another network is refused.
-const OUT_OF_RANGE: &str = "the provided network does not match the current range";
 
 // === impl ServiceNetwork ===
 
@@ -57,7 +55,13 @@ impl ServiceNetwork {
             next_port: *PORTS.start(),
             taken: Vec::new(),
             released: Vec::new(),
+            is_dry_run: false,
         }
+    }
+
+    /// Says whether the next write is only tried.
+    pub(crate) fn begin(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
     }
 
     /// The write went through: what was taken stays taken, what was given back is free.
@@ -101,12 +105,22 @@ impl ServiceNetwork {
         is_new
     }
 
+    /// Why an address of another network is refused; NB: a write that is only tried looks at one network alone.
+    fn out_of_range(&self, address: &str) -> String {
+        if self.is_dry_run {
+            return format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is 172.30.0.0/16"
+            );
+        }
+        "the provided network does not match the current range".to_owned()
+    }
+
     fn take_address(&mut self, text: &str) -> Result<(), String> {
         let Ok(address) = text.parse::<IpAddr>() else { return Err("invalid address".into()) };
-        let IpAddr::V4(address) = address else { return Err(OUT_OF_RANGE.into()) };
+        let IpAddr::V4(address) = address else { return Err(self.out_of_range(text)) };
         let octets = address.octets();
         if octets[..2] != NETWORK {
-            return Err(OUT_OF_RANGE.into());
+            return Err(self.out_of_range(text));
         }
         if self.take(Item::Address(u16::from_be_bytes([octets[2], octets[3]]))) {
             Ok(())

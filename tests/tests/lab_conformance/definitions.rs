@@ -248,6 +248,8 @@ async fn the_kind_vanishes_with_its_definition(t: &Target) {
     t.eventually("customresourcedefinitions/gears.{group}", |answer| answer.code == 404).await;
     t.eventually("/apis/{group}/v1/namespaces/{id}/gears", |answer| answer.code == 404).await;
     t.define(names("Gear")).await;
+    // The real server answers 429 until the storage of a kind that came back is ready.
+    t.settled("/apis/{group}/v1/namespaces/{id}/gears", |answer| answer.code == 200).await;
     t.get("/apis/{group}/v1/namespaces/{id}/gears").await;
 }
 

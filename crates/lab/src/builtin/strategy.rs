@@ -12,6 +12,7 @@ pub(crate) mod scale;
 pub(crate) mod selectable;
 mod service;
 mod steps;
+pub(crate) mod warnings;
 
 use std::collections::BTreeMap;
 
@@ -309,7 +310,8 @@ mod tests {
         let made = create(
             "batch/v1",
             "Job",
-            json!({"metadata": {"name": "x", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}),
+            json!({"metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}},
+                "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}),
         );
         let labels = json!({"a": "b", "job-name": "x", "batch.kubernetes.io/job-name": "x", "controller-uid": "u",
             "batch.kubernetes.io/controller-uid": "u"});
@@ -323,8 +325,8 @@ mod tests {
 
     #[test]
     fn string_data_becomes_data() {
-        let made =
-            create("v1", "Secret", json!({"stringData": {"a": "x"}, "data": {"a": "eQ==", "b": "eg=="}}));
+        let mut made = json!({"stringData": {"a": "x"}, "data": {"a": "eQ==", "b": "eg=="}});
+        convert(kind("v1", "Secret"), &mut made);
         assert_eq!(made["data"], json!({"a": "eA==", "b": "eg=="}));
         assert_eq!(made.get("stringData"), None);
     }

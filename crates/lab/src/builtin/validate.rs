@@ -229,3 +229,28 @@ fn check_part(
         _ => change(errors),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lockstep_schema::Schema;
+    use serde_json::json;
+
+    use super::*;
+
+    fn finalizer_errors(api_version: &str, kind: &str, finalizer: &str) -> usize {
+        let kind = Schema::builtin().kind(api_version, kind).unwrap();
+        let old = json!({"metadata": {"name": "a", "namespace": "n", "resourceVersion": "1"}});
+        let mut new = old.clone();
+        new["metadata"]["finalizers"] = json!([finalizer]);
+        let errors = validate_update(kind, "", &new, &old);
+        errors.iter().filter(|error| error.field == "metadata.finalizers[0]").count()
+    }
+
+    #[test]
+    fn a_finalizer_of_a_built_in_kind_has_a_domain() {
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "noslash"), 2, "once for each check of the metadata");
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "example.com/a"), 0);
+        assert_eq!(finalizer_errors("v1", "ConfigMap", "orphan"), 0);
+        assert_eq!(finalizer_errors("coordination.k8s.io/v1", "Lease", "noslash"), 0);
+    }
+}

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::structural::Structural;
-use crate::status::Status;
 
 pub(crate) use conversion_rules::bundle_problem;
 pub(crate) use rules::{validate, warnings};
@@ -33,8 +32,6 @@ pub(crate) struct Definition {
     pub(crate) namespaced: bool,
     /// The versions, in the order of the definition.
     pub(crate) versions: Vec<Arc<Version>>,
-    /// How objects get from one version to another.
-    pub(crate) conversion: Conversion,
 }
 
 /// The names of a kind of objects.
@@ -91,15 +88,6 @@ pub(crate) struct ScalePaths {
     pub(crate) label_selector: Option<String>,
 }
 
-/// How objects get from one version to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conversion {
-    /// Only `apiVersion` changes.
-    None,
-    /// A webhook would do it; the lab calls none.
-    Webhook,
-}
-
 // === impl Definition ===
 
 impl Definition {
@@ -129,17 +117,7 @@ impl Definition {
             };
             parsed.push(Arc::new(Version::parse(version, schema, spec, &group, &names.kind, namespaced)));
         }
-        Ok(Self {
-            name: text(&crd["metadata"], "name"),
-            group,
-            names,
-            namespaced,
-            versions: parsed,
-            conversion: match spec["conversion"]["strategy"].as_str() {
-                Some("Webhook") => Conversion::Webhook,
-                _ => Conversion::None,
-            },
-        })
+        Ok(Self { name: text(&crd["metadata"], "name"), group, names, namespaced, versions: parsed })
     }
 
     /// A version by its name, served or not.
@@ -152,25 +130,17 @@ impl Definition {
         self.versions.iter().find(|version| version.storage)
     }
 
-    /// Moves an object to another version: its `apiVersion` changes, then the schema of that version holds.
+    /// Brings a stored object into the form of the schema that its version has now.
     ///
-    /// # Errors
-    /// The answer of a conversion webhook that cannot be reached, since the lab calls none.
-    pub(crate) fn convert(&self, object: &mut Value, to: &Version) -> Result<(), Status> {
-        if object["apiVersion"] == to.api_version.as_str() {
-            return Ok(());
+    /// What was stored under another schema stays in the store: a field that comes back into the schema comes back with its
+    /// value.
+    pub(crate) fn renew(&self, object: &mut Value) {
+        let version = object["apiVersion"].as_str().and_then(|it| it.rsplit('/').next()).unwrap_or_default();
+        if let Some(version) = self.version(version) {
+            // Metadata that cannot be read was refused when it came in.
+            drop(version.schema.prune(object));
+            version.schema.default(object);
         }
-        if self.conversion == Conversion::Webhook {
-            let from = object["apiVersion"].as_str().unwrap_or_default();
-            let kind = &self.names.kind;
-            let message =
-                format!("conversion webhook for {from}, Kind={kind} failed: the lab calls no webhooks");
-            return Err(Status::bare(message));
-        }
-        object["apiVersion"] = to.api_version.as_str().into();
-        to.schema.prune(object).map_err(Status::bare)?;
-        to.schema.default(object);
-        Ok(())
     }
 }
 
@@ -213,6 +183,16 @@ impl Names {
 // === impl Version ===
 
 impl Version {
+    /// Turns an object of another version into one of this: its `apiVersion` changes, and what is not declared here goes.
+    ///
+    /// Defaults of this version are not filled in: the real server does that only before it converts.
+    pub(crate) fn convert(&self, object: &mut Value) {
+        if object["apiVersion"] != self.api_version.as_str() {
+            object["apiVersion"] = self.api_version.as_str().into();
+            drop(self.schema.prune(object));
+        }
+    }
+
     fn parse(
         version: &Value,
         schema: Arc<Structural>,
@@ -336,22 +316,28 @@ mod tests {
     }
 
     #[test]
-    fn a_converted_object_has_the_form_of_its_new_version() {
-        let definition = Definition::parse(&a_definition()).unwrap();
-        let mut object = json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "spec": {}});
-        definition.convert(&mut object, definition.version("v1beta1").unwrap()).unwrap();
-        assert_eq!(object, json!({"apiVersion": "ex.dev/v1beta1", "kind": "Widget"}));
+    fn a_converted_object_has_the_form_of_its_new_version_without_its_defaults() {
+        let mut crd = a_definition();
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] =
+            json!({"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}});
+        let definition = Definition::parse(&crd).unwrap();
+        let mut object = json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "spec": {"b": 1}});
+        definition.version("v1beta1").unwrap().convert(&mut object);
+        assert_eq!(object, json!({"apiVersion": "ex.dev/v1beta1", "kind": "Widget", "spec": {}}));
     }
 
     #[test]
-    fn a_webhook_conversion_fails_like_an_unreachable_one() {
+    fn a_stored_object_follows_the_schema_of_its_version() {
         let mut crd = a_definition();
-        crd["spec"]["conversion"] = json!({"strategy": "Webhook"});
+        crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] =
+            json!({"b": {"type": "string", "default": "new"}});
         let definition = Definition::parse(&crd).unwrap();
-        let mut object = json!({"apiVersion": "ex.dev/v1", "kind": "Widget"});
-        let status = definition.convert(&mut object, definition.version("v1beta1").unwrap()).unwrap_err();
-        assert_eq!((status.code, status.reason), (500, None));
-        assert!(status.message.starts_with("conversion webhook for ex.dev/v1, Kind=Widget failed: "));
+        let mut object = json!({"apiVersion": "ex.dev/v1", "kind": "Widget", "spec": {"a": "x"}});
+        definition.renew(&mut object);
+        assert_eq!(object["spec"], json!({"b": "new"}));
+        let mut unknown = json!({"apiVersion": "ex.dev/v0", "kind": "Widget", "spec": {"a": "x"}});
+        definition.renew(&mut unknown);
+        assert_eq!(unknown["spec"], json!({"a": "x"}), "nothing is known about a version that is gone");
     }
 
     #[test]

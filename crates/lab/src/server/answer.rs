@@ -8,7 +8,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::resource::Names;
+use super::resource::{Names, Resource};
 use crate::status::Status;
 
 /// The form of objects that a client asked for.
@@ -126,6 +126,20 @@ impl Answer {
         Self { code, body: Content::Document(document), warnings: Vec::new() }
     }
 
+    /// Shows stored objects as a version of their resource does.
+    pub(crate) fn present(&mut self, resource: &Resource) {
+        match &mut self.body {
+            Content::Object(object) => *object = resource.present(object),
+            Content::List { items, .. } => items.iter_mut().for_each(|item| *item = resource.present(item)),
+            Content::Document(_) | Content::Text(_) | Content::Stream(_) => {}
+        }
+    }
+
+    /// Puts a warning before all others.
+    pub(crate) fn warn_first(&mut self, warning: Option<&str>) {
+        self.warnings.splice(0..0, warning.map(str::to_owned));
+    }
+
     /// What the real server says where nothing is served.
     pub(crate) fn page_not_found() -> Self {
         Self { code: 404, body: Content::Text("404 page not found\n"), warnings: Vec::new() }
@@ -144,8 +158,7 @@ impl Answer {
             Content::Document(document) => written(wanted.encoding, &document),
             Content::Object(object) => match (wanted.form, names) {
                 (Form::Metadata | Form::MetadataList, _) => written(wanted.encoding, &partial(&object)),
-                (Form::Whole, Some(names)) => written(wanted.encoding, &present(&object, names)),
-                (Form::Whole, None) => written(wanted.encoding, &*object),
+                (Form::Whole, _) => written(wanted.encoding, &*object),
             },
             Content::List { metadata, items } => {
                 let list = list_document(wanted.form, names, metadata, &items);
@@ -237,17 +250,6 @@ fn list_item(object: &Arc<Value>, names: &Names) -> Value {
         }
     }
     item
-}
-
-/// An object in the version that was asked for; versions differ in their name alone.
-pub(crate) fn present(object: &Arc<Value>, names: &Names) -> Arc<Value> {
-    let api_version = names.api_version();
-    if object["apiVersion"] == api_version.as_str() || object["kind"] != names.kind.as_str() {
-        return Arc::clone(object);
-    }
-    let mut object = Value::clone(object);
-    object["apiVersion"] = api_version.into();
-    Arc::new(object)
 }
 
 /// An object without everything but its metadata.

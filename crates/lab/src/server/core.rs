@@ -60,7 +60,10 @@ impl Core {
     }
 
     /// Stores an object and notes what follows from it.
-    pub(crate) fn put(&mut self, key: &Key, object: Value) -> Arc<Value> {
+    pub(crate) fn put(&mut self, key: &Key, mut object: Value) -> Arc<Value> {
+        if let Some(resource) = self.registry.of_table(&key.table) {
+            resource.renew(&mut object);
+        }
         let change = if self.store.get(key).is_some() { "MODIFIED" } else { "ADDED" };
         let object = self.store.put(key, object);
         if let Some(journal) = &mut self.journal {

@@ -63,11 +63,10 @@ pub(crate) fn patch(
         return Err(refused_options(&error));
     }
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
-    let mut live = Value::clone(&old);
-    resource.from_storage(&mut live);
+    let live = Value::clone(&old);
     let mut problems = Vec::new();
     let patched = match patch_type {
         PatchType::Json => json_patch(live, body)?,
@@ -197,27 +196,22 @@ fn apply(
     }
     let mut patch = read_applied(body)?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let old = core.store.get(&key).cloned();
+    let old = core.store.get(&key).map(|stored| resource.present(stored));
     if old.is_none() && !target.subresource.is_empty() {
         return Err(Status::not_found(resource.group_name(), &target.name));
     }
-    let live = old.as_ref().map(|old| {
-        let mut live = Value::clone(old);
-        resource.from_storage(&mut live);
-        live
-    });
     resource.check_applied(&patch)?;
     let manager = Manager { name: &options.field_manager, subresource: &target.subresource };
     let merged = resource.apply(
-        live.as_ref(),
+        old.as_deref(),
         &mut patch,
         manager,
         options.force.unwrap_or(false),
         &call.now,
     )?;
     duplicates(call, body, options.field_validation)?;
-    let (mut object, _) = resource
-        .complete(merged)
+    let mut object = resource
+        .complete_applied(merged)
         .map_err(|why| Status::bare(format!("failed to convert merged object at version: {why}")))?;
     match &old {
         Some(old) => {

@@ -3,8 +3,10 @@
 //! The verbs know no kinds. Everything that depends on the kind goes through [`Resource`], which asks `builtin` for a kind
 //! of Kubernetes itself and `crd` for a kind that a CRD defines.
 
+mod events;
 mod names;
 mod reading;
+mod storing;
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ pub(crate) use names::{Names, SubresourceNames};
 
 use super::core::{Call, Core};
 use crate::builtin::strategy::deletion::{self, DefaultPropagation};
-use crate::builtin::strategy::{self, Context, admission, rules, selectable};
+use crate::builtin::strategy::{self, Context, admission, rules, selectable, warnings};
 use crate::builtin::validate;
 use crate::crd::custom::{self, Part};
 use crate::crd::definition::{self, Definition, Version};
@@ -46,6 +48,10 @@ struct Custom {
     version: Arc<Version>,
     types: Types,
     is_terminating: bool,
+    /// How often the definition had been changed.
+    generation: Option<i64>,
+    /// Objects that were stored up to this version of the store may have the form of other schemas.
+    since: u64,
 }
 
 /// Who writes, and which part of the object.
@@ -91,14 +97,25 @@ impl Resource {
     pub(crate) fn builtin() -> impl Iterator<Item = Self> {
         Schema::builtin().kinds().map(|kind| Self {
             names: Names::of_kind(kind),
-            table: TableName::new(kind.group, kind.plural),
+            table: events::table(kind).unwrap_or_else(|| TableName::new(kind.group, kind.plural)),
             sort: Sort::Builtin(kind),
         })
     }
 
-    /// The served versions of a CRD.
-    pub(crate) fn custom(crd: &Value, definition: &Arc<Definition>) -> Vec<Self> {
+    /// The served versions of a CRD; `previous` is one of those that were served until now, `revision` the version of the
+    /// store.
+    pub(crate) fn custom(
+        crd: &Value,
+        definition: &Arc<Definition>,
+        previous: Option<&Self>,
+        revision: u64,
+    ) -> Vec<Self> {
         let is_terminating = crd["metadata"].get("deletionTimestamp").is_some();
+        let generation = crd["metadata"]["generation"].as_i64();
+        let since = match previous.map(|previous| &previous.sort) {
+            Some(Sort::Custom(previous)) if previous.generation == generation => previous.since,
+            _ => revision,
+        };
         let served = definition.versions.iter().filter(|version| version.served);
         served
             .map(|version| {
@@ -113,6 +130,8 @@ impl Resource {
                         version: Arc::clone(version),
                         types: fields::custom_types(schema),
                         is_terminating,
+                        generation,
+                        since,
                     }),
                 }
             })
@@ -121,7 +140,37 @@ impl Resource {
 
     /// The resource as messages name it.
     pub(crate) fn group_name(&self) -> GroupName<'_> {
-        GroupName { group: &self.names.group, name: &self.names.plural }
+        // NB: the errors of this one kind have its singular.
+        let plural = self.names.plural.as_str();
+        let name =
+            if plural == "componentstatuses" && !self.names.is_custom { "componentstatus" } else { plural };
+        GroupName { group: &self.names.group, name }
+    }
+
+    /// 404: there is no such part of an object.
+    pub(crate) fn no_such_part(&self, name: &str) -> Status {
+        match &self.sort {
+            Sort::Builtin(_) => Status::no_such_resource(),
+            // NB: for a custom resource the real server says that the object is not there.
+            Sort::Custom(_) => Status::not_found(self.group_name(), name),
+        }
+    }
+
+    /// What every answer warns of when this version is on its way out.
+    pub(crate) fn deprecation(&self) -> Option<&str> {
+        match &self.sort {
+            Sort::Builtin(kind) => warnings::deprecation(kind),
+            Sort::Custom(custom) => custom.version.deprecation.as_deref(),
+        }
+    }
+
+    /// What is allowed about a new or changed object, but not wise.
+    pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        match &self.sort {
+            Sort::Builtin(_) if self.is_definition() => definition::warnings(new, old),
+            Sort::Builtin(kind) => warnings::warnings(kind, new, old),
+            Sort::Custom(_) => Vec::new(),
+        }
     }
 
     /// The kind as messages name it.
@@ -157,7 +206,9 @@ impl Resource {
     fn reset_fields(&self, subresource: &str) -> FieldSet {
         match &self.sort {
             Sort::Builtin(kind) => FieldSet::of_names(rules::reset_fields(kind, subresource)),
-            Sort::Custom(custom) => FieldSet::of_names(custom::reset_fields(&custom.version, part(subresource))),
+            Sort::Custom(custom) => {
+                FieldSet::of_names(custom::reset_fields(&custom.version, part(subresource)))
+            }
         }
     }
 
@@ -278,7 +329,11 @@ impl Resource {
     /// Refuses the deletion of what every cluster needs.
     pub(crate) fn check_delete(&self, key: &Key) -> Result<(), Status> {
         if self.is_namespace() && IMMORTAL.contains(&key.name()) {
-            return Err(Status::forbidden(self.group_name(), key.name(), "this namespace may not be deleted"));
+            return Err(Status::forbidden(
+                self.group_name(),
+                key.name(),
+                "this namespace may not be deleted",
+            ));
         }
         Ok(())
     }
@@ -332,8 +387,7 @@ impl Resource {
                 Ok(())
             }
             Sort::Builtin(kind) => {
-                let mut context =
-                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                let mut context = Context { now: &call.now, user: call.user, services: &mut core.services };
                 strategy::prepare_create(kind, object, &mut context)
                     .map_err(|errors| self.invalid(object, &errors))
             }
@@ -363,8 +417,7 @@ impl Resource {
                 Ok(())
             }
             Sort::Builtin(kind) => {
-                let mut context =
-                    Context { now: &call.now, user: call.user, services: &mut core.services };
+                let mut context = Context { now: &call.now, user: call.user, services: &mut core.services };
                 strategy::prepare_update(kind, subresource, new, old, &mut context)
                     .map_err(|errors| self.invalid(new, &errors))
             }
@@ -414,20 +467,6 @@ impl Resource {
                 custom::validate(&custom.version, part(subresource), new, Some(old), embedded_meta, errors)
             }
         }
-    }
-
-    /// Turns an object of this version into one of the version that is stored.
-    pub(crate) fn to_storage(&self, object: &mut Value) {
-        if let Sort::Custom(custom) = &self.sort
-            && let Some(storage) = custom.definition.storage()
-        {
-            object["apiVersion"] = storage.api_version.as_str().into();
-        }
-    }
-
-    /// Turns a stored object into one of this version.
-    pub(crate) fn from_storage(&self, object: &mut Value) {
-        object["apiVersion"] = self.names.api_version().into();
     }
 }
 

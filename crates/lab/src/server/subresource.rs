@@ -45,7 +45,7 @@ pub(super) fn answer(
         _ => return Err(Status::method_not_allowed()),
     };
     let Some(part) = resource.names.subresources.iter().find(|sub| sub.name == target.subresource) else {
-        return Err(Status::no_such_resource());
+        return Err(resource.no_such_part(&target.name));
     };
     if !part.verbs.iter().any(|it| it == verb) {
         return Err(Status::method_not_allowed());
@@ -53,13 +53,14 @@ pub(super) fn answer(
     let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
     let mut core = shared.core();
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let binding = if part.name == "binding" { Some(read_binding(target, body)?) } else { None };
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
     let answer = match (target.subresource.as_str(), verb) {
         ("scale", "get") => Ok(Answer::document(200, scale_of(resource, &old)?)),
         ("scale", _) => rescale(&mut core, &mut call, resource, head, &key, &old, body),
-        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, body),
+        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, &binding.unwrap_or_default()),
         (part, _) => Err(Status::new(
             501,
             "NotImplemented",
@@ -110,7 +111,8 @@ fn rescale(
     };
     let path = replicas_path(resource);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let entries =
+        |object: &Value| object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let malformed = |why: String| Status::internal(&why);
     if let Some(mapped) = fields::parent_to_scale(&entries(old), &path).map_err(malformed)? {
         before["metadata"]["managedFields"] = mapped;
@@ -123,10 +125,11 @@ fn rescale(
             target.name
         )));
     }
-    check_replicas(&target.name, &after)?;
+    if custom_paths.is_none() {
+        check_replicas(&target.name, &after)?;
+    }
 
     let mut new = Value::clone(old);
-    resource.from_storage(&mut new);
     match custom_paths {
         Some(paths) => new = custom_scale::write(paths, &new, &after)?,
         None => scale::apply_scale(&mut new, &after).map_err(|errors| {
@@ -196,9 +199,8 @@ fn wanted_scale(
             let patch: json_patch::Patch =
                 serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
             let mut after = before.clone();
-            json_patch::patch(&mut after, &patch).map_err(|error| {
-                Status::new(422, "Invalid", error.to_string())
-            })?;
+            json_patch::patch(&mut after, &patch)
+                .map_err(|error| Status::new(422, "Invalid", error.to_string()))?;
             fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
             after
         }
@@ -217,6 +219,24 @@ fn check_replicas(name: &str, scale: &Value) -> Result<(), Status> {
     }
 }
 
+/// The wish to put a Pod on a node; it is checked before anybody looks for the Pod.
+fn read_binding(target: &Target, body: &[u8]) -> Result<Value, Status> {
+    let binding: Value =
+        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+    if binding["metadata"]["name"].as_str().unwrap_or_default() != target.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let kind = binding["target"]["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "Node") {
+        let error = FieldError::not_supported("target.kind", kind, &["Node", "<empty>"]);
+        return Err(Status::bare(error.to_string()));
+    }
+    if binding["target"]["name"].as_str().unwrap_or_default().is_empty() {
+        return Err(Status::bare(FieldError::required("target.name", "").to_string()));
+    }
+    Ok(binding)
+}
+
 /// Puts a Pod on a node.
 fn bind(
     core: &mut Core,
@@ -224,15 +244,9 @@ fn bind(
     old: &Arc<Value>,
     target: &Target,
     now: &str,
-    body: &[u8],
+    binding: &Value,
 ) -> Result<Answer, Status> {
-    let binding: Value =
-        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
     let node = binding["target"]["name"].as_str().unwrap_or_default();
-    if node.is_empty() {
-        let error = FieldError::required("target.name", "");
-        return Err(Status::invalid(GroupName { group: "", name: "Binding" }, &target.name, &[error]));
-    }
     let pods = GroupName { group: "", name: "pods/binding" };
     if let Some(bound) = old["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) {
         let why = format!("pod {} is already assigned to node {bound:?}", target.name);
@@ -256,6 +270,7 @@ fn bind(
         _ => new["status"]["conditions"] = json!([condition]),
     }
     core.put(key, new);
-    let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let done =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::document(201, done))
 }

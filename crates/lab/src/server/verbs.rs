@@ -77,7 +77,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
         query,
         content_type: text(&parts.headers, header::CONTENT_TYPE).to_owned(),
         user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
-        user: User { name: user.name, groups: user.groups, ..User::default() },
+        user: User { uid: user.name.clone(), name: user.name, groups: user.groups, ..User::default() },
     };
     let wanted = match Wanted::parse(accept, resource.names.is_custom) {
         Ok(wanted) => wanted,
@@ -88,11 +88,17 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
         Err(status) => Err(status),
     };
     match outcome {
-        Ok(answer) => {
+        Ok(mut answer) => {
+            answer.present(&resource);
+            answer.warn_first(resource.deprecation());
             let is_object = matches!(answer.body, Content::Object(_) | Content::List { .. });
             answer.into_response(wanted, is_object.then_some(&resource.names))
         }
-        Err(status) => Answer::from(status).into_response(plain, None),
+        Err(status) => {
+            let mut answer = Answer::from(status);
+            answer.warn_first(resource.deprecation());
+            answer.into_response(plain, None)
+        }
     }
 }
 
@@ -284,7 +290,7 @@ fn check_verb(resource: &Resource, target: &Target, verb: &str) -> Result<(), St
     } else {
         match names.subresources.iter().find(|sub| sub.name == target.subresource) {
             Some(found) => &found.verbs,
-            None => return Err(Status::no_such_resource()),
+            None => return Err(resource.no_such_part(&target.name)),
         }
     };
     // Namespaced objects are created, and deleted by the dozen, in one namespace.

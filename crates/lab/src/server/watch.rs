@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Shared;
-use super::answer::{Form, partial, present};
+use super::answer::{Form, partial};
 use super::page::parse_version;
 use super::request::ListOptions;
 use super::resource::Resource;
@@ -206,7 +206,7 @@ impl Watch {
     fn push_object(&mut self, kind: &str, object: &Arc<Value>) {
         match self.form {
             Form::Metadata | Form::MetadataList => self.push(kind, &partial(object)),
-            Form::Whole => self.push(kind, &present(object, &self.resource.names)),
+            Form::Whole => self.push(kind, &self.resource.present(object)),
         }
     }
 

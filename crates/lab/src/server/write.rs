@@ -61,7 +61,7 @@ pub(crate) fn update(
     match_namespace(resource, target, &mut object)?;
     match_name(target, &object)?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
-    let Some(old) = core.store.get(&key).cloned() else {
+    let Some(old) = core.store.get(&key).map(|stored| resource.present(stored)) else {
         if target.subresource.is_empty() && resource.creates_on_update() {
             let named = !object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
             if named {
@@ -96,11 +96,13 @@ pub(crate) fn store_new(
     object["metadata"]["uid"] = core.uids.uid().into();
     object["metadata"]["creationTimestamp"] = call.now.as_str().into();
     resource.admit_create(core, &mut object)?;
+    core.services.begin(options.dry_run);
     resource.prepare_create(core, call, &mut object)?;
     let errors = resource.validate_create(&object);
     if !errors.is_empty() {
         return Err(Status::invalid(resource.group_kind(), &name, &errors));
     }
+    call.warnings.extend(resource.warnings(&object, None));
     let key = Key::new(&resource.table, &namespace, &name);
     if let Some(there) = core.store.get(&key) {
         let mut status = Status::already_exists(resource.group_name(), &name);
@@ -156,15 +158,20 @@ pub(crate) fn store_changed(
         _ => {}
     }
     resource.admit_update(core, &mut object, old)?;
+    core.services.begin(options.dry_run);
     resource.prepare_update(core, call, &target.subresource, &mut object, old)?;
     let errors = resource.validate_update(&target.subresource, &object, old);
     if !errors.is_empty() {
         return Err(Status::invalid(resource.group_kind(), name, &errors));
     }
+    if target.subresource.is_empty() {
+        call.warnings.extend(resource.warnings(&object, Some(old)));
+    }
     check_size(&object)?;
     resource.to_storage(&mut object);
     crate::fields::keep_times(old, &mut object);
-    if object == **old {
+    // What is stored may have another form than what this version shows of it.
+    if core.store.get(key).is_some_and(|stored| object == **stored) {
         core.services.rollback();
         return Ok(Arc::clone(old));
     }

@@ -1,7 +1,7 @@
 //! What the admission plugins of a plain API server do to objects of built-in kinds.
 //!
-//! Not here: `LimitRanger`, `ResourceQuota`, `PodSecurity`, runtime classes, and the part of the service account plugin that asks for
-//! the account and mounts its token.
+//! Not here: `LimitRanger`, `ResourceQuota`, `PodSecurity`, runtime classes and `ServiceAccount`: a cluster without a controller of
+//! tokens has no accounts that Pods could have.
 
 use lockstep_schema::Kind;
 use serde_json::{Value, json};
@@ -18,7 +18,6 @@ pub(crate) type ListObjects<'a> = &'a dyn Fn(&str, &str) -> Vec<Value>;
 pub(crate) fn admit_create(kind: &Kind, object: &mut Value, list: ListObjects<'_>) -> Result<(), String> {
     match (kind.group, kind.kind) {
         ("", "Pod") => {
-            service_account(object);
             priority(object, list)?;
             tolerations(object);
         }
@@ -58,14 +57,6 @@ pub(crate) fn admit_update(
         _ => {}
     }
     Ok(())
-}
-
-fn service_account(pod: &mut Value) {
-    let mirror = at(pod, &["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
-    if !mirror && at(pod, &["spec", "serviceAccountName"]).is_none_or(|name| name == "") {
-        put(pod, &["spec", "serviceAccountName"], "default".into());
-        put(pod, &["spec", "serviceAccount"], "default".into());
-    }
 }
 
 fn priority(pod: &mut Value, list: ListObjects<'_>) -> Result<(), String> {
@@ -224,10 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_pod_gets_account_priority_and_tolerations() {
+    fn a_plain_pod_gets_priority_and_tolerations() {
         let mut pod = json!({"metadata": {"name": "x"}, "spec": {}});
         admit_create(kind("v1", "Pod"), &mut pod, &none).unwrap();
-        assert_eq!(pod["spec"]["serviceAccountName"], "default");
         assert_eq!(pod["spec"]["priority"], 0);
         assert_eq!(pod["spec"]["preemptionPolicy"], "PreemptLowerPriority");
         assert_eq!(pod["spec"]["tolerations"].as_array().unwrap().len(), 2);

@@ -43,18 +43,19 @@ const EVENT: &[Selectable] = &[
     ("type", &["type"]),
 ];
 
+/// Events of the newer group are stored as those of the core.
 const NEW_EVENT: &[Selectable] = &[
     NAME,
     NAMESPACE,
     ("reason", &["reason"]),
-    ("regarding.kind", &["regarding", "kind"]),
-    ("regarding.namespace", &["regarding", "namespace"]),
-    ("regarding.name", &["regarding", "name"]),
-    ("regarding.uid", &["regarding", "uid"]),
-    ("regarding.apiVersion", &["regarding", "apiVersion"]),
-    ("regarding.resourceVersion", &["regarding", "resourceVersion"]),
-    ("regarding.fieldPath", &["regarding", "fieldPath"]),
-    ("reportingController", &["reportingController"]),
+    ("regarding.kind", &["involvedObject", "kind"]),
+    ("regarding.namespace", &["involvedObject", "namespace"]),
+    ("regarding.name", &["involvedObject", "name"]),
+    ("regarding.uid", &["involvedObject", "uid"]),
+    ("regarding.apiVersion", &["involvedObject", "apiVersion"]),
+    ("regarding.resourceVersion", &["involvedObject", "resourceVersion"]),
+    ("regarding.fieldPath", &["involvedObject", "fieldPath"]),
+    ("reportingController", &["reportingComponent"]),
     ("type", &["type"]),
 ];
 

@@ -22,6 +22,7 @@ pub(crate) struct ServiceNetwork {
     next_port: u16,
     taken: Vec<Item>,
     released: Vec<Item>,
+    is_dry_run: bool,
 }
 
 /// What can be taken from the network.
@@ -54,7 +55,13 @@ impl ServiceNetwork {
             next_port: *PORTS.start(),
             taken: Vec::new(),
             released: Vec::new(),
+            is_dry_run: false,
         }
+    }
+
+    /// Says whether the next write is only tried.
+    pub(crate) fn begin(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
     }
 
     /// The write went through: what was taken stays taken, what was given back is free.
@@ -98,12 +105,22 @@ impl ServiceNetwork {
         is_new
     }
 
+    /// Why an address of another network is refused; NB: a write that is only tried looks at one network alone.
+    fn out_of_range(&self, address: &str) -> String {
+        if self.is_dry_run {
+            return format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is 172.30.0.0/16"
+            );
+        }
+        "the provided network does not match the current range".to_owned()
+    }
+
     fn take_address(&mut self, text: &str) -> Result<(), String> {
         let Ok(address) = text.parse::<IpAddr>() else { return Err("invalid address".into()) };
-        let IpAddr::V4(address) = address else { return Err(out_of_range(text)) };
+        let IpAddr::V4(address) = address else { return Err(self.out_of_range(text)) };
         let octets = address.octets();
         if octets[..2] != NETWORK {
-            return Err(out_of_range(text));
+            return Err(self.out_of_range(text));
         }
         if self.take(Item::Address(u16::from_be_bytes([octets[2], octets[3]]))) {
             Ok(())
@@ -145,10 +162,6 @@ impl ServiceNetwork {
         }
         None
     }
-}
-
-fn out_of_range(address: &str) -> String {
-    format!("the provided IP ({address}) is not in the valid range. The range of valid IPs is 172.30.0.0/16")
 }
 
 /// What a stored Service has of the network.
@@ -515,8 +528,8 @@ mod tests {
         let errors = begin_create(&mut service, &mut ServiceNetwork::new()).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: failed to allocate IP 10.0.0.1: the provided IP (10.0.0.1) is not in the \
-             valid range. The range of valid IPs is 172.30.0.0/16"
+            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: failed to allocate IP 10.0.0.1: the provided network does not match \
+             the current range"
         );
     }
 

@@ -72,6 +72,11 @@ pub(super) fn template_generation(object: &mut Value, old: Option<&Value>) {
 
 /// A Job that does not bring a selector of its own gets one by its uid, and its template the labels for it.
 pub(super) fn job_selector(object: &mut Value) {
+    let (own, template) =
+        (at(object, &["metadata", "labels"]), at(object, &["spec", "template", "metadata", "labels"]));
+    let is_empty = own.is_none_or(|it| it.as_object().is_none_or(serde_json::Map::is_empty));
+    // Labels that the user left out are those of the template, also when something is added to them.
+    let is_shared = is_empty || own == template;
     if object["spec"]["manualSelector"].as_bool() != Some(true) {
         let (name, uid) = (object["metadata"]["name"].clone(), object["metadata"]["uid"].clone());
         for (key, value) in [
@@ -84,11 +89,7 @@ pub(super) fn job_selector(object: &mut Value) {
         }
         put_new(object, &["spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"], &uid);
     }
-    // Labels that the user left out are those of the template, with what was just added to them.
-    if at(object, &["metadata", "labels"])
-        .is_none_or(|it| it.as_object().is_none_or(serde_json::Map::is_empty))
-        && let Some(labels) = at(object, &["spec", "template", "metadata", "labels"]).cloned()
-    {
+    if is_shared && let Some(labels) = at(object, &["spec", "template", "metadata", "labels"]).cloned() {
         put(object, &["metadata", "labels"], labels);
     }
 }

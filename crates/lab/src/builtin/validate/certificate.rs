@@ -63,9 +63,36 @@ pub(super) fn request(part: &str, new: &Cursor<'_, '_>, old: Option<&Cursor<'_, 
     }
     let status = new.field("status");
     conditions(&status.field("conditions"), errors);
+    let certificate = status.field("certificate");
+    let is_old = old.is_some_and(|old| same(&certificate, &old.field("status").field("certificate")));
+    if !is_old && let Some(why) = certificate_problem(certificate.text()) {
+        errors.push(certificate.invalid_as("<certificate data>", why));
+    }
     if let Some(old) = old {
         change(part, &status, &old.field("status"), errors);
     }
+}
+
+/// What is wrong with a signed certificate; it is taken for one by its frame alone.
+fn certificate_problem(text: &str) -> Option<String> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
+    if bytes.is_empty() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let mut blocks = 0;
+    let mut rest = &*text;
+    while let Some((_, after)) = rest.split_once("-----BEGIN ") {
+        let Some((label, after)) = after.split_once("-----") else { break };
+        let end = format!("-----END {label}-----");
+        let Some((_, after)) = after.split_once(&end) else { break };
+        if label != "CERTIFICATE" {
+            return Some(format!("only CERTIFICATE PEM blocks are allowed, found {label:?}"));
+        }
+        blocks += 1;
+        rest = after;
+    }
+    (blocks == 0).then(|| "must contain at least one CERTIFICATE PEM block".into())
 }
 
 /// A name such as `example.com/signer`.
@@ -154,5 +181,26 @@ fn change(part: &str, status: &Cursor<'_, '_>, old: &Cursor<'_, '_>, errors: &mu
         } else if !before.is_empty() {
             errors.push(certificate.forbidden("updates may not modify existing certificate content"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> Option<String> {
+        certificate_problem(&base64::engine::general_purpose::STANDARD.encode(text))
+    }
+
+    #[test]
+    fn a_certificate_is_one_or_more_blocks_of_that_name() {
+        let block = |label: &str| format!("-----BEGIN {label}-----\nAA==\n-----END {label}-----\n");
+        assert_eq!(problem(""), None);
+        assert_eq!(problem(&block("CERTIFICATE").repeat(2)), None);
+        assert_eq!(problem("not pem").as_deref(), Some("must contain at least one CERTIFICATE PEM block"));
+        assert_eq!(
+            problem(&block("PRIVATE KEY")).as_deref(),
+            Some("only CERTIFICATE PEM blocks are allowed, found \"PRIVATE KEY\"")
+        );
     }
 }

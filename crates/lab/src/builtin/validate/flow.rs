@@ -128,12 +128,110 @@ pub(super) fn level(new: &Cursor<'_, '_>, errors: &mut Errors) {
             if !limited.is_set() {
                 errors.push(limited.required("must not be empty when type is Limited"));
             }
-            let response = limited.field("limitResponse");
-            if limited.is_set() && !["Queue", "Reject"].contains(&response.field("type").text()) {
-                errors.push(response.field("type").not_supported(&["Queue", "Reject"]));
+            if limited.is_set() {
+                limits(&limited, errors);
             }
         }
         "" => errors.push(kind.required("")),
         _ => errors.push(kind.not_supported(&["Exempt", "Limited"])),
+    }
+}
+
+fn limits(limited: &Cursor<'_, '_>, errors: &mut Errors) {
+    let shares = limited.field("nominalConcurrencyShares");
+    if shares.number().is_some_and(|it| it < 0) {
+        errors.push(shares.invalid("must be a non-negative integer"));
+    }
+    let response = limited.field("limitResponse");
+    let (kind, queuing) = (response.field("type"), response.field("queuing"));
+    match kind.text() {
+        "Reject" if queuing.is_set() => {
+            errors.push(queuing.forbidden("must be nil if limited.limitResponse.type is not Limited"));
+        }
+        "Reject" => {}
+        "Queue" if !queuing.is_set() => {
+            errors.push(queuing.required("must not be empty if limited.limitResponse.type is Limited"));
+        }
+        "Queue" => queues(&queuing, errors),
+        "" => errors.push(kind.required("")),
+        _ => errors.push(kind.not_supported(&["Queue", "Reject"])),
+    }
+    let (lendable, borrowing) = (limited.field("lendablePercent"), limited.field("borrowingLimitPercent"));
+    if lendable.number().is_some_and(|it| !(0..=100).contains(&it)) {
+        errors.push(lendable.invalid("must be between 0 and 100, inclusive"));
+    }
+    if borrowing.number().is_some_and(|it| it < 0) {
+        errors.push(borrowing.invalid("if specified, must be a non-negative integer"));
+    }
+}
+
+fn queues(queuing: &Cursor<'_, '_>, errors: &mut Errors) {
+    const MOST_QUEUES: i64 = 10_000_000;
+    /// How many bits of a hash choose the queues of a flow.
+    const HASH_BITS: i32 = 60;
+    let (length, count, hand) =
+        (queuing.field("queueLengthLimit"), queuing.field("queues"), queuing.field("handSize"));
+    let number = |field: &Cursor<'_, '_>| field.number().unwrap_or(0);
+    let (queues, size) = (number(&count), number(&hand));
+    if number(&length) <= 0 {
+        errors.push(length.invalid_as(number(&length), "must be positive"));
+    }
+    if queues <= 0 {
+        errors.push(count.invalid_as(queues, "must be positive"));
+    } else if queues > MOST_QUEUES {
+        errors.push(count.invalid_as(queues, format!("must not be greater than {MOST_QUEUES}")));
+    }
+    if size <= 0 {
+        errors.push(hand.invalid_as(size, "must be positive"));
+    } else if size > queues {
+        errors.push(hand.invalid_as(size, format!("should not be greater than queues ({queues})")));
+    } else if entropy_bits(queues, size) > f64::from(HASH_BITS) {
+        errors.push(hand.invalid_as(
+            size,
+            format!(
+                "required entropy bits of deckSize {queues} and handSize {size} should not be greater than {HASH_BITS}"
+            ),
+        ));
+    }
+}
+
+/// How many bits it takes, at most, to deal a hand from a deck.
+fn entropy_bits(deck: i64, hand: i64) -> f64 {
+    let number = |count: i64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+    (number(deck).log2() * number(hand)).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(spec: &serde_json::Value) -> Vec<String> {
+        let object = json!({"metadata": {"name": "a"}, "spec": spec});
+        let mut errors = Vec::new();
+        level(&Cursor::root(&object), &mut errors);
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn queues_are_described_when_requests_wait_in_them() {
+        let spec = |response| json!({"type": "Limited", "limited": {"nominalConcurrencyShares": 1, "limitResponse": response}});
+        assert_eq!(
+            texts(&spec(json!({"type": "Queue"}))),
+            [
+                "spec.limited.limitResponse.queuing: Required value: must not be empty if limited.limitResponse.type is Limited"
+            ]
+        );
+        let queues = |queues: i64, hand: i64| json!({"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 5}});
+        assert!(texts(&spec(queues(64, 8))).is_empty());
+        assert_eq!(
+            texts(&spec(queues(4, 8))),
+            [
+                "spec.limited.limitResponse.queuing.handSize: Invalid value: 8: should not be greater than queues (4)"
+            ]
+        );
+        assert_eq!(texts(&spec(queues(1_000_000, 9))).len(), 1);
+        assert!(texts(&spec(json!({"type": "Reject"}))).is_empty());
     }
 }

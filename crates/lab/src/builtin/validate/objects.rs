@@ -1,7 +1,7 @@
 //! Kinds with few checks of their own.
 
 use crate::meta::{self, Cursor, names};
-use crate::status::FieldError;
+use crate::status::{FieldError, FieldErrorKind};
 
 use super::scalars::{Errors, at_most_100_percent, immutable, number_or_percent, one_of, optional_one_of};
 
@@ -10,7 +10,20 @@ pub(super) fn disruption_budget(new: &Cursor<'_, '_>, errors: &mut Errors) {
     let spec = new.field("spec");
     let numbers = [spec.field("minAvailable"), spec.field("maxUnavailable")];
     if numbers.iter().all(Cursor::is_set) {
-        errors.push(spec.invalid("minAvailable and maxUnavailable cannot be both set"));
+        // The real server shows its own form of the structure.
+        let shown = format!(
+            r#"{{"MinAvailable":{},"Selector":{},"MaxUnavailable":{},"UnhealthyPodEvictionPolicy":{}}}"#,
+            numbers[0].value(),
+            spec.field("selector").value(),
+            numbers[1].value(),
+            spec.field("unhealthyPodEvictionPolicy").value()
+        );
+        errors.push(FieldError {
+            kind: FieldErrorKind::Invalid,
+            field: spec.path(),
+            value: None,
+            detail: format!("{shown}: minAvailable and maxUnavailable cannot be both set"),
+        });
     }
     for number in numbers.iter().filter(|number| number.is_set()) {
         number_or_percent(number, errors);

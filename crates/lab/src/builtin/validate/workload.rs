@@ -357,11 +357,11 @@ pub(super) fn status(kind: &str, new: &Cursor<'_, '_>, old: &Cursor<'_, '_>, err
     let number = |name: &str| new.field(name).number().unwrap_or(0);
     for name in parts {
         if number(name) > number("replicas") {
-            errors.push(new.field(name).invalid(WHOLE));
+            errors.push(new.field(name).invalid_as(number(name), WHOLE));
         }
     }
     if !ready.is_empty() && number("availableReplicas") > number("readyReplicas") {
-        errors.push(new.field("availableReplicas").invalid(ready));
+        errors.push(new.field("availableReplicas").invalid_as(number("availableReplicas"), ready));
     }
     if let Some(before) = old.field("collisionCount").number()
         && number("collisionCount") < before

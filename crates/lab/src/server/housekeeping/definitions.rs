@@ -8,7 +8,7 @@ use crate::crd::definition::{Definition, Names};
 use crate::crd::lifecycle::{self, Deletion, FINALIZER};
 use crate::server::core::{Core, definitions_table};
 use crate::server::delete::{DeleteOptions, remove};
-use crate::server::resource::Resource;
+use crate::server::resource::{Manager, Resource};
 use crate::store::{Key, TableName};
 
 /// Looks at a CRD that was written or removed.
@@ -26,11 +26,20 @@ pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
         .map(|(_, other)| Names::parse(&other["status"]["acceptedNames"]))
         .collect();
     lifecycle::reconcile(&mut new, &others, now);
-    let crd = if new == *crd { crd } else { core.put(key, new) };
+    let crd = if new == *crd { crd } else { put_status(core, key, &crd, new, now) };
     serve(core, &crd);
     if crd["metadata"].get("deletionTimestamp").is_some() {
         clean_up(core, key, &crd, now);
     }
+}
+
+/// Stores a CRD with a new status; the controllers of the server are a manager of fields like others.
+fn put_status(core: &mut Core, key: &Key, old: &Value, mut new: Value, now: &str) -> Arc<Value> {
+    if let Some(resource) = core.registry.of_table(&definitions_table()) {
+        let manager = Manager { name: "kube-apiserver", subresource: "status" };
+        resource.track(Some(old), &mut new, manager, now);
+    }
+    core.put(key, new)
 }
 
 /// Serves what is established, and nothing else.
@@ -39,7 +48,8 @@ fn serve(core: &mut Core, crd: &Value) {
     let table = TableName::new(&definition.group, &definition.names.plural);
     core.store.open(&table);
     let resources = if lifecycle::is_true(crd, "Established") {
-        Resource::custom(crd, &Arc::new(definition))
+        let previous = core.registry.of_table(&table);
+        Resource::custom(crd, &Arc::new(definition), previous.map(AsRef::as_ref), core.store.revision())
     } else {
         Vec::new()
     };
@@ -67,7 +77,7 @@ fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
         return;
     }
     let is_free = new["metadata"].get("finalizers").is_none();
-    core.put(key, new);
+    put_status(core, key, crd, new, now);
     if is_done && is_free {
         core.remove(key);
     }

@@ -63,6 +63,18 @@ impl Resource {
         }
     }
 
+    /// A document that an applied configuration was merged into, with defaults. A custom resource keeps what its schema does not
+    /// declare, and its nulls, until it is stored: the checks see them.
+    pub(crate) fn complete_applied(&self, mut object: Value) -> Result<Value, String> {
+        match &self.sort {
+            Sort::Builtin(_) => self.complete(object).map(|(object, _)| object),
+            Sort::Custom(custom) => {
+                custom.version.schema.default(&mut object);
+                Ok(object)
+            }
+        }
+    }
+
     /// 400: a body that is no object of this kind.
     pub(crate) fn unreadable(&self, object: &Value, why: &str) -> Status {
         let kind = object["kind"].as_str().unwrap_or(&self.names.kind);

@@ -31,7 +31,11 @@ use crate::status::FieldError;
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let root = Cursor::root(object);
     let mut errors = match name_rule(kind) {
-        Some(rule) => meta::validate_meta_create(object, kind.namespaced, rule),
+        Some(rule) => {
+            let mut errors = meta::validate_meta_create(object, kind.namespaced, rule);
+            finalizers(kind, &root, &mut errors);
+            errors
+        }
         None => Vec::new(),
     };
     check(kind, &root, None, &mut errors);
@@ -53,16 +57,35 @@ pub(crate) fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: 
     let again = again(kind);
     if again == Again::Change || again == Again::ChangeAndName {
         errors.extend(meta::validate_meta_change(new, old));
+        finalizers(kind, &new_root, &mut errors);
     }
     if let (Again::Name | Again::ChangeAndName | Again::NameThenChange, Some(rule)) = (again, name_rule(kind))
     {
         errors.extend(meta::validate_meta_create(new, kind.namespaced, rule));
+        finalizers(kind, &new_root, &mut errors);
     }
     check(kind, &new_root, Some(&old_root), &mut errors);
     if again == Again::NameThenChange {
         errors.extend(meta::validate_meta_change(new, old));
+        finalizers(kind, &new_root, &mut errors);
     }
     errors
+}
+
+/// Finalizers without a domain must be well known; the kinds of three groups are more liberal.
+fn finalizers(kind: &Kind, new: &Cursor<'_, '_>, errors: &mut Vec<FieldError>) {
+    if ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&kind.group) {
+        return;
+    }
+    let metadata = new.field("metadata");
+    let finalizers = metadata.field("finalizers");
+    for finalizer in finalizers.items() {
+        let name = finalizer.text();
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+            let sentence = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(finalizer.invalid(sentence));
+        }
+    }
 }
 
 /// Which checks of metadata an update repeats.
@@ -169,8 +192,10 @@ fn check_part(
     old: &Cursor<'_, '_>,
     errors: &mut Vec<FieldError>,
 ) {
-    let change =
-        |errors: &mut Vec<FieldError>| errors.extend(meta::validate_meta_change(new.value(), old.value()));
+    let change = |errors: &mut Vec<FieldError>| {
+        errors.extend(meta::validate_meta_change(new.value(), old.value()));
+        finalizers(kind, new, errors);
+    };
     match (kind.group, kind.kind, part) {
         ("certificates.k8s.io", "CertificateSigningRequest", _) => {
             errors.extend(meta::validate_meta_create(new.value(), kind.namespaced, NameRule::Free));

@@ -142,16 +142,18 @@ pub(crate) fn apply_json_patch(live: Value, body: &[u8], is_checked: bool) -> Re
         false => Ok(raw),
     });
     let raw = raw.map_err(|why| if is_checked { undecodable(&why) } else { Status::bad_request(why) })?;
+    let wrong = |value: &Value, into: &str| {
+        let found = go_json::describe(value);
+        Status::bad_request(format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{into}"))
+    };
     let operations = match &raw {
         Value::Array(operations) => operations.as_slice(),
         Value::Null => &[],
-        other => {
-            return Err(Status::bad_request(format!(
-                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                go_json::describe(other)
-            )));
-        }
+        other => return Err(wrong(other, "Patch")),
     };
+    if let Some(other) = operations.iter().find(|it| !it.is_object() && !it.is_null()) {
+        return Err(wrong(other, "Operation"));
+    }
     if operations.len() > MOST_OPERATIONS {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",

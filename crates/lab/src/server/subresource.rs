@@ -52,6 +52,9 @@ pub(super) fn answer(
     if !part.verbs.iter().any(|it| it == verb) {
         return Err(Status::method_not_allowed());
     }
+    if verb == "patch" {
+        PatchType::parse(&head.content_type, resource.names.is_custom)?;
+    }
     let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
     let mut core = shared.core();
     let key = Key::new(&resource.table, &target.namespace, &target.name);

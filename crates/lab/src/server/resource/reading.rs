@@ -200,11 +200,11 @@ impl Resource {
         if api_version == self.names.api_version() && kind == self.names.kind {
             return Ok(());
         }
-        let (group, version) = match api_version.split_once('/') {
-            None => ("", api_version),
-            // What is no group and version at all is shown as none.
-            Some((_, version)) if version.contains('/') => ("", ""),
-            Some(pair) => pair,
+        let (group, version, kind) = match api_version.split_once('/') {
+            None => ("", api_version, kind),
+            // What is no group and version at all is shown as nothing.
+            Some((_, version)) if version.contains('/') => ("", "", ""),
+            Some((group, version)) => (group, version, kind),
         };
         Err(Status::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")))
     }
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(
             refusal("configmaps", "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", "),
             "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: \
-             unexpected end of JSON input ({\"apiVersion\": \"v1\", \"kind\": ...)"
+             unexpected end of JSON input ({\"apiVersion\": \"v1\", \"kind\": \" ...)"
         );
         assert!(refusal("configmaps", "[]").ends_with(" (5b5d)"));
         assert!(refusal("configmaps", "").ends_with("unexpected end of JSON input (<empty>)"));

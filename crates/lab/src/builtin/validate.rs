@@ -74,7 +74,9 @@ pub(crate) fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: 
 
 /// Finalizers without a domain must be well known; the kinds of three groups are more liberal.
 fn finalizers(kind: &Kind, new: &Cursor<'_, '_>, errors: &mut Vec<FieldError>) {
-    if ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&kind.group) {
+    if ["admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"]
+        .contains(&kind.group)
+    {
         return;
     }
     let metadata = new.field("metadata");

@@ -1,5 +1,7 @@
 //! JSON as the real server reads it: what is wrong with a text in the words of Go's decoder, and what becomes of numbers.
 
+use std::fmt::Write as _;
+
 use serde_json::{Number, Value};
 
 use crate::crd::go;
@@ -80,7 +82,8 @@ pub(crate) fn text(value: &Value) -> String {
     for character in plain.chars() {
         match character {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{:04x}", u32::from(character));
             }
             other => escaped.push(other),
         }

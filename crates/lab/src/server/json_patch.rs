@@ -208,6 +208,7 @@ mod tests {
         apply(document, operations.as_array().unwrap()).ok()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they have just written")]
     fn one(document: Value, op: &str, path: &str, value: Value) -> Option<Value> {
         patched(document, json!([{"op": op, "path": path, "value": value}]))
     }

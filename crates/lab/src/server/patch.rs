@@ -73,15 +73,12 @@ pub(crate) fn patch(
     let mut live = Value::clone(&old);
     resource.from_storage(&mut live);
     let is_checked = options.field_validation != FieldValidation::Ignore;
-    let (patched, problems) = match patch_type {
-        PatchType::Json => {
-            let problems = if is_checked { json_patch_problems(body) } else { Vec::new() };
-            (apply_json_patch(live, body, is_checked)?, problems)
-        }
-        _ => {
-            let problems = if is_checked { strict_errors(None, body) } else { Vec::new() };
-            (json_patch::merge(live, parse_merge_patch(body, is_checked)?), problems)
-        }
+    let (patched, problems) = if patch_type == PatchType::Json {
+        let problems = if is_checked { json_patch_problems(body) } else { Vec::new() };
+        (apply_json_patch(live, body, is_checked)?, problems)
+    } else {
+        let problems = if is_checked { strict_errors(None, body) } else { Vec::new() };
+        (json_patch::merge(live, parse_merge_patch(body, is_checked)?), problems)
     };
     let mut object = finish(call, resource, patched, problems, options.field_validation)?;
     match_namespace(resource, target, &mut object)?;
@@ -137,10 +134,8 @@ fn undecodable(why: &str) -> Status {
 
 /// Applies a JSON patch to a document.
 pub(crate) fn apply_json_patch(live: Value, body: &[u8], is_checked: bool) -> Result<Value, Status> {
-    let raw = go_json::parse(body).and_then(|raw| match is_checked {
-        true => check_operations(&raw).map(|()| raw),
-        false => Ok(raw),
-    });
+    let raw = go_json::parse(body)
+        .and_then(|raw| if is_checked { check_operations(&raw).map(|()| raw) } else { Ok(raw) });
     let raw = raw.map_err(|why| if is_checked { undecodable(&why) } else { Status::bad_request(why) })?;
     let wrong = |value: &Value, into: &str| {
         let found = go_json::describe(value);
@@ -239,28 +234,24 @@ fn apply(
     let mut object = resource
         .complete_applied(merged)
         .map_err(|why| Status::bare(format!("failed to convert merged object at version: {why}")))?;
-    match &old {
-        Some(old) => {
-            match_namespace(resource, target, &mut object)?;
-            match_name(target, &object)?;
-            let object = store_changed(core, call, resource, target, &key, old, object, options, false)?;
-            Ok(Written { is_new: false, object })
-        }
-        None => {
-            if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
-                let why = format!(
-                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                );
-                return Err(Status::conflict(resource.group_name(), &target.name, &why));
-            }
-            match_namespace(resource, target, &mut object)?;
-            match_name(target, &object)?;
-            if let Some(metadata) = object["metadata"].as_object_mut() {
-                metadata.remove("resourceVersion");
-            }
-            store_new(core, call, resource, object, options, false)
-        }
+    if let Some(old) = &old {
+        match_namespace(resource, target, &mut object)?;
+        match_name(target, &object)?;
+        let object = store_changed(core, call, resource, target, &key, old, object, options, false)?;
+        return Ok(Written { is_new: false, object });
     }
+    if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(Status::conflict(resource.group_name(), &target.name, &why));
+    }
+    match_namespace(resource, target, &mut object)?;
+    match_name(target, &object)?;
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    store_new(core, call, resource, object, options, false)
 }
 
 /// An applied configuration: YAML, of which JSON is a part.

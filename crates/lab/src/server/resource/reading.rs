@@ -284,10 +284,7 @@ fn summary(body: &[u8]) -> String {
     match body.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{dots}", String::from_utf8_lossy(start)),
-        Some(_) => {
-            let hex: String = start.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hex}{dots}")
-        }
+        Some(_) => start.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")) + dots,
     }
 }
 

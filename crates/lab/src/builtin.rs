@@ -20,6 +20,7 @@ pub fn read(object: Value) -> Result<Value, String> {
         .ok_or_else(|| format!("`{}` `{}` is not a built-in kind", text("apiVersion"), text("kind")))?;
     let mut object = decode::decode(kind, object).map_err(|error| error.into_status(kind).message)?.object;
     defaults::default(kind, &mut object);
+    decode::settle(kind, &mut object);
     Ok(object)
 }
 

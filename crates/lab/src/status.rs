@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::crd::go;
+
 /// An error answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
@@ -264,7 +266,11 @@ impl FieldError {
         let shows_value = !matches!(self.kind, Required | Forbidden | TooLong | TooShort | Internal);
         if let (true, Some(value)) = (shows_value, &self.value) {
             text.push_str(": ");
-            text.push_str(&value.to_string());
+            match value {
+                // Go quotes texts in its own way; everything else is shown as JSON.
+                Value::String(value) => text.push_str(&go::quote(value)),
+                value => text.push_str(&value.to_string()),
+            }
         }
         if !self.detail.is_empty() {
             text.push_str(": ");

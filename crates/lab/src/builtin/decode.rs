@@ -5,6 +5,7 @@
 //! The facts of the structs are in the schema ([`lockstep_schema::Field::omit`] and its neighbours).
 
 mod quantity;
+mod registered;
 mod scalar;
 pub(crate) mod strict;
 mod walk;
@@ -16,6 +17,7 @@ use thiserror::Error;
 use crate::status::Status;
 
 pub(crate) use quantity::Quantity;
+pub(crate) use registered::is_registered;
 
 /// An object as the server holds it.
 #[derive(Debug)]
@@ -40,17 +42,40 @@ enum Storage {
     Json,
 }
 
-/// Reads an object as the server does; what it writes again is the result.
+/// Reads an object as the server does; what it writes again is the result, after [`settle`].
 pub(crate) fn decode(kind: &Kind, mut object: Value) -> Result<Decoded, DecodeError> {
     let schema = Schema::builtin();
     let Some(root) = schema.root(kind) else { return Ok(Decoded { object, unknown: Vec::new() }) };
-    let storage = match kind.group {
-        "apiextensions.k8s.io" | "apiregistration.k8s.io" => Storage::Json,
-        _ => Storage::Protobuf,
-    };
-    let mut walk = walk::Walk::new(schema, storage);
+    let mut walk = walk::Walk::new(schema, storage_of(kind));
     walk.root(root, &mut object);
     walk.finish().map(|unknown| Decoded { object, unknown })
+}
+
+/// What storing takes from an object that was read: an empty list that is always written is null from now on.
+///
+/// Until then it differs from one that nobody has sent: whoever sent it owns it.
+pub(crate) fn settle(kind: &Kind, object: &mut Value) {
+    let schema = Schema::builtin();
+    let Some(root) = schema.root(kind) else { return };
+    // Nearly no object has one, and looking is cheap.
+    if storage_of(kind) == Storage::Protobuf && has_empty(object) {
+        walk::Walk::new(schema, Storage::Protobuf).settling().root(root, object);
+    }
+}
+
+fn has_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() || items.iter().any(has_empty),
+        Value::Object(fields) => fields.values().any(has_empty),
+        _ => false,
+    }
+}
+
+fn storage_of(kind: &Kind) -> Storage {
+    match kind.group {
+        "apiextensions.k8s.io" | "apiregistration.k8s.io" => Storage::Json,
+        _ => Storage::Protobuf,
+    }
 }
 
 /// What the server writes for a field of a kind that nobody has set, such as the `status` of a new object; nothing when it is left out.
@@ -154,7 +179,10 @@ mod tests {
     #[test]
     fn an_empty_list_that_is_always_written_is_null_in_protobuf_and_stays_in_json() {
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []});
-        assert_eq!(read(role).object["rules"], Value::Null);
+        let mut role = read(role).object;
+        assert_eq!(role["rules"], json!([]), "it was sent");
+        settle(kind("rbac.authorization.k8s.io/v1", "ClusterRole"), &mut role);
+        assert_eq!(role["rules"], Value::Null);
         let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "spec": {"versions": []}});
         assert_eq!(read(crd).object["spec"]["versions"], json!([]));

@@ -83,6 +83,7 @@ impl Request<'_> {
         if managers.entries.is_empty() {
             managers = self.before_first_apply(live)?;
         }
+        managers.drop_unknown(self.ty, live);
         for entry in managers.entries.values_mut() {
             reconcile(self.ty, &mut entry.set);
         }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::compare::{Comparison, is_equal};
 use super::set::FieldSet;
+use super::types::TypeRef;
+use crate::builtin::decode::is_registered;
 
 /// Who writes.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +133,16 @@ pub(super) fn set_entries(object: &mut Value, entries: Option<Value>) {
 // === impl Managers ===
 
 impl Managers {
+    /// Drops the entries of versions that the server does not know: what they own cannot be compared with anything.
+    pub(super) fn drop_unknown(&mut self, ty: TypeRef<'_>, object: &Value) {
+        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+        let kind = text("kind");
+        // What is not even known itself, such as a part of an object, has versions that nobody lists.
+        if ty.is_builtin() && is_registered(text("apiVersion"), kind) {
+            self.entries.retain(|_, entry| is_registered(&entry.api_version, kind));
+        }
+    }
+
     /// Reads the entries of an object.
     ///
     /// # Errors

@@ -97,6 +97,7 @@ pub(super) fn track(
 ) -> Result<Managers, String> {
     validate(ty, new, true)?;
     validate(ty, live, true)?;
+    managers.drop_unknown(ty, new);
     for entry in managers.entries.values_mut() {
         reconcile(ty, &mut entry.set);
     }
@@ -283,6 +284,14 @@ mod tests {
         assert_eq!(with(renamed.clone())["metadata"]["managedFields"], renamed);
         assert_eq!(with(json!(null)), created);
         assert_eq!(with(json!([{"manager": "x"}])), created);
+    }
+
+    #[test]
+    fn an_entry_of_an_unknown_version_is_dropped() {
+        let created = write(None, &config_map(&json!({"x": "1"})), "one", NOW);
+        let mut change = created.clone();
+        change["metadata"]["managedFields"][0]["apiVersion"] = "v9".into();
+        assert_eq!(write(Some(&created), &change, "two", LATER)["metadata"].get("managedFields"), None);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::core::{Call, Core};
+use super::go_json;
+use super::json_patch;
 use super::request::{FieldValidation, Target, WriteOptions};
 use super::resource::{Manager, Resource};
 use super::write::{NOTHING, Written, match_name, match_namespace, store_changed, store_new};
@@ -28,19 +30,21 @@ pub(crate) enum PatchType {
 
 impl PatchType {
     /// Reads a `Content-Type`; the strategic merge patch is not served.
-    pub(crate) fn parse(content_type: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(content_type: &str, is_custom: bool) -> Result<Self, Status> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/apply-patch+yaml" => Ok(Self::Apply),
-            _ => {
-                let supported =
-                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-                let message = format!(
-                    "the body of the request was in an unknown format - accepted media types include: {supported}"
-                );
-                Err(Status::new(415, "UnsupportedMediaType", message))
-            }
+            _ if is_custom => Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
+            _ => Err(Status {
+                details: Some(serde_json::Map::new()),
+                ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            }),
         }
     }
 }
@@ -67,16 +71,13 @@ pub(crate) fn patch(
         return Err(Status::not_found(resource.group_name(), &target.name));
     };
     let live = Value::clone(&old);
-    let mut problems = Vec::new();
-    let patched = match patch_type {
-        PatchType::Json => json_patch(live, body)?,
-        _ => {
-            let patch: Value = parse_json(body)?;
-            if options.field_validation != FieldValidation::Ignore {
-                problems = strict_errors(None, body);
-            }
-            merge_patch(live, &patch)
-        }
+    let is_checked = options.field_validation != FieldValidation::Ignore;
+    let (patched, problems) = if patch_type == PatchType::Json {
+        let problems = if is_checked { json_patch_problems(body) } else { Vec::new() };
+        (apply_json_patch(live, body, is_checked)?, problems)
+    } else {
+        let problems = if is_checked { strict_errors(None, body) } else { Vec::new() };
+        (json_patch::merge(live, parse_merge_patch(body, is_checked)?), problems)
     };
     let mut object = finish(call, resource, patched, problems, options.field_validation)?;
     match_namespace(resource, target, &mut object)?;
@@ -93,10 +94,9 @@ fn finish(
     mut problems: Vec<String>,
     validation: FieldValidation,
 ) -> Result<Value, Status> {
-    let refuse = |shown: &str, why: &str| {
-        Status::invalid(NOTHING, "", &[FieldError::invalid("patch", shown, why)])
-    };
-    let shown = go_json(&patched);
+    let refuse =
+        |shown: &str, why: &str| Status::invalid(NOTHING, "", &[FieldError::invalid("patch", shown, why)]);
+    let shown = go_json::text(&patched);
     let (object, unknown) = resource.complete(patched).map_err(|why| refuse(&shown, &why))?;
     problems.extend(unknown);
     if !problems.is_empty() {
@@ -111,37 +111,43 @@ fn finish(
     Ok(object)
 }
 
-/// A document as the real server's JSON encoder writes it.
-fn go_json(value: &Value) -> String {
-    value.to_string()
-}
-
-fn parse_json(body: &[u8]) -> Result<Value, Status> {
-    let value: Value = serde_json::from_slice(body)
-        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-    if value.is_object() {
-        return Ok(value);
+/// The document of a merge patch.
+fn parse_merge_patch(body: &[u8], is_checked: bool) -> Result<Value, Status> {
+    let bad = || Status::bad_request("Invalid JSON Patch");
+    match go_json::parse(body) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(Value::Null) => Err(bad()),
+        Ok(value @ Value::Array(_)) if !is_checked => Ok(value),
+        Ok(value) if is_checked => Err(undecodable(&format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_json::describe(&value)
+        ))),
+        Err(why) if is_checked => Err(undecodable(&why)),
+        _ => Err(bad()),
     }
-    let found = match value {
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "bool",
-        Value::Null | Value::Object(_) => return Ok(Value::Object(serde_json::Map::new())),
-    };
-    Err(Status::bad_request(format!(
-        "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-    )))
 }
 
-fn json_patch(mut live: Value, body: &[u8]) -> Result<Value, Status> {
-    let raw: Value = serde_json::from_slice(body)
-        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-    let operations = raw.as_array().ok_or_else(|| {
-        Status::bad_request(
-            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
-        )
-    })?;
+fn undecodable(why: &str) -> Status {
+    Status::bad_request(format!("error decoding patch: {why}"))
+}
+
+/// Applies a JSON patch to a document.
+pub(crate) fn apply_json_patch(live: Value, body: &[u8], is_checked: bool) -> Result<Value, Status> {
+    let raw = go_json::parse(body)
+        .and_then(|raw| if is_checked { check_operations(&raw).map(|()| raw) } else { Ok(raw) });
+    let raw = raw.map_err(|why| if is_checked { undecodable(&why) } else { Status::bad_request(why) })?;
+    let wrong = |value: &Value, into: &str| {
+        let found = go_json::describe(value);
+        Status::bad_request(format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{into}"))
+    };
+    let operations = match &raw {
+        Value::Array(operations) => operations.as_slice(),
+        Value::Null => &[],
+        other => return Err(wrong(other, "Patch")),
+    };
+    if let Some(other) = operations.iter().find(|it| !it.is_object() && !it.is_null()) {
+        return Err(wrong(other, "Operation"));
+    }
     if operations.len() > MOST_OPERATIONS {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
@@ -149,31 +155,46 @@ fn json_patch(mut live: Value, body: &[u8]) -> Result<Value, Status> {
         );
         return Err(Status::new(413, "RequestEntityTooLarge", message));
     }
-    let failed = || Status {
+    // Which operation does not apply, and why, stays a secret of the real server.
+    json_patch::apply(live, operations).map_err(|_| Status {
         details: Some(serde_json::Map::new()),
         ..Status::new(422, "Invalid", "the server rejected our request due to an error in our request")
-    };
-    let patch: json_patch::Patch = serde_json::from_value(raw).map_err(|_| failed())?;
-    json_patch::patch(&mut live, &patch).map_err(|_| failed())?;
-    Ok(live)
+    })
 }
 
-/// RFC 7386: objects are merged, null removes, everything else replaces.
-pub(crate) fn merge_patch(live: Value, patch: &Value) -> Value {
-    let Value::Object(patch) = patch else { return patch.clone() };
-    let mut fields = match live {
-        Value::Object(fields) => fields,
-        _ => serde_json::Map::new(),
+/// What Go's decoder says about operations of a wrong form.
+fn check_operations(raw: &Value) -> Result<(), String> {
+    let wrong = |value: &Value, into: &str| {
+        Err(format!("json: cannot unmarshal {} into Go {into}", go_json::describe(value)))
     };
-    for (key, value) in patch {
-        if value.is_null() {
-            fields.remove(key);
-        } else {
-            let before = fields.remove(key).unwrap_or(Value::Null);
-            fields.insert(key.clone(), merge_patch(before, value));
+    let operations = match raw {
+        Value::Array(operations) => operations,
+        Value::Null => return Ok(()),
+        other => return wrong(other, "value of type []handlers.jsonPatchOp"),
+    };
+    for operation in operations.iter().filter(|operation| !operation.is_null()) {
+        if !operation.is_object() {
+            return wrong(operation, "value of type handlers.jsonPatchOp");
+        }
+        for field in ["op", "path", "from"] {
+            if let Some(value) = operation.get(field).filter(|it| !it.is_string() && !it.is_null()) {
+                return wrong(value, &format!("struct field jsonPatchOp.{field} of type string"));
+            }
         }
     }
-    Value::Object(fields)
+    Ok(())
+}
+
+/// Doubled and unknown fields of operations.
+fn json_patch_problems(body: &[u8]) -> Vec<String> {
+    let mut problems = strict_errors(None, body);
+    let raw = go_json::parse(body).unwrap_or_default();
+    for (index, operation) in raw.as_array().into_iter().flatten().enumerate() {
+        let fields = operation.as_object().into_iter().flat_map(serde_json::Map::keys);
+        let unknown = fields.filter(|field| !["op", "path", "from", "value"].contains(&field.as_str()));
+        problems.extend(unknown.map(|field| format!("unknown field {:?}", format!("[{index}].{field}"))));
+    }
+    problems.iter().map(|problem| format!("json patch {problem}")).collect()
 }
 
 fn refused_options(error: &FieldError) -> Status {
@@ -194,7 +215,7 @@ fn apply(
         let error = FieldError::required("fieldManager", "is required for apply patch");
         return Err(refused_options(&error));
     }
-    let mut patch = read_applied(body)?;
+    let patch = read_applied(body)?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
     let old = core.store.get(&key).map(|stored| resource.present(stored));
     if old.is_none() && !target.subresource.is_empty() {
@@ -202,63 +223,48 @@ fn apply(
     }
     resource.check_applied(&patch)?;
     let manager = Manager { name: &options.field_manager, subresource: &target.subresource };
-    let merged = resource.apply(
-        old.as_deref(),
-        &mut patch,
-        manager,
-        options.force.unwrap_or(false),
-        &call.now,
-    )?;
+    let merged = resource.apply(old.as_deref(), &patch, manager, options.force.unwrap_or(false), &call.now)?;
     duplicates(call, body, options.field_validation)?;
     let mut object = resource
         .complete_applied(merged)
         .map_err(|why| Status::bare(format!("failed to convert merged object at version: {why}")))?;
-    match &old {
-        Some(old) => {
-            match_namespace(resource, target, &mut object)?;
-            match_name(target, &object)?;
-            let object = store_changed(core, call, resource, target, &key, old, object, options, false)?;
-            Ok(Written { is_new: false, object })
-        }
-        None => {
-            if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
-                let why = format!(
-                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                );
-                return Err(Status::conflict(resource.group_name(), &target.name, &why));
-            }
-            match_namespace(resource, target, &mut object)?;
-            match_name(target, &object)?;
-            if let Some(metadata) = object["metadata"].as_object_mut() {
-                metadata.remove("resourceVersion");
-            }
-            store_new(core, call, resource, object, options, false)
-        }
+    if let Some(old) = &old {
+        match_namespace(resource, target, &mut object)?;
+        match_name(target, &object)?;
+        let object = store_changed(core, call, resource, target, &key, old, object, options, false)?;
+        return Ok(Written { is_new: false, object });
     }
+    if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(Status::conflict(resource.group_name(), &target.name, &why));
+    }
+    match_namespace(resource, target, &mut object)?;
+    match_name(target, &object)?;
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    store_new(core, call, resource, object, options, false)
 }
 
 /// An applied configuration: YAML, of which JSON is a part.
 fn read_applied(body: &[u8]) -> Result<Value, Status> {
     // Most clients send JSON, and reading that is ten times as fast.
-    if let Ok(value) = serde_json::from_slice::<Value>(body)
+    if let Ok(mut value) = serde_json::from_slice::<Value>(body)
         && value.is_object()
     {
+        go_json::settle_numbers(&mut value);
         return Ok(value);
     }
     let bad = |why: &str| Status::bad_request(format!("error decoding YAML: {why}"));
-    let mut documents =
-        lockstep_payload::yaml::documents(body).map_err(|error| bad(&error.to_string()))?;
+    let mut documents = lockstep_payload::yaml::documents(body).map_err(|error| bad(&error.to_string()))?;
     let document = documents.pop().map(|document| document.value);
     match document {
         Some(value @ Value::Object(_)) => Ok(value),
         None => Ok(Value::Object(serde_json::Map::new())),
         Some(other) => {
-            let found = match other {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Bool(_) => "bool",
-                _ => "number",
-            };
+            let found = go_json::describe(&other);
             Err(bad(&format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type \
                  map[string]interface {{}}"
@@ -290,16 +296,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_merge_patch_removes_with_null_and_replaces_lists() {
-        let live = json!({"a": {"b": 1, "c": [1, 2]}, "d": 1});
-        let patch = json!({"a": {"b": null, "c": [3], "e": {"f": null, "g": 1}}});
-        assert_eq!(merge_patch(live, &patch), json!({"a": {"c": [3], "e": {"g": 1}}, "d": 1}));
+    fn a_failing_test_operation_is_refused_without_details() {
+        let patch = br#"[{"op": "test", "path": "/a", "value": 2}]"#;
+        let error = apply_json_patch(json!({"a": 1}), patch, true).unwrap_err();
+        assert_eq!((error.code, error.details), (422, Some(serde_json::Map::new())));
     }
 
     #[test]
-    fn a_failing_test_operation_is_refused_without_details() {
-        let patch = br#"[{"op": "test", "path": "/a", "value": 2}]"#;
-        let error = json_patch(json!({"a": 1}), patch).unwrap_err();
-        assert_eq!((error.code, error.details), (422, Some(serde_json::Map::new())));
+    fn patches_of_a_wrong_form_are_refused_in_the_words_of_go() {
+        let refusal = |body: &str| apply_json_patch(json!({}), body.as_bytes(), true).unwrap_err().message;
+        assert_eq!(refusal("[{"), "error decoding patch: unexpected end of JSON input");
+        assert_eq!(
+            refusal("{}"),
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        );
+        assert_eq!(
+            refusal(r#"[{"op": 5}]"#),
+            "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"
+        );
+        let problems = json_patch_problems(br#"[{"op": "test", "op": "test", "patch": "/a"}]"#);
+        assert_eq!(
+            problems,
+            [r#"json patch duplicate field "[0].op""#, r#"json patch unknown field "[0].patch""#]
+        );
+    }
+
+    #[test]
+    fn a_merge_patch_that_is_no_object_is_refused() {
+        let refusal = |body: &str| parse_merge_patch(body.as_bytes(), true).unwrap_err().message;
+        assert_eq!(refusal("null"), "Invalid JSON Patch");
+        assert!(
+            refusal("[]").ends_with("cannot unmarshal array into Go value of type map[string]interface {}")
+        );
+        assert_eq!(parse_merge_patch(b"{", false).unwrap_err().message, "Invalid JSON Patch");
     }
 }

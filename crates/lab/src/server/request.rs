@@ -25,7 +25,7 @@ pub(crate) struct Target {
 
 /// The parameters of a query.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Query(BTreeMap<String, String>);
+pub(crate) struct Query(BTreeMap<String, Vec<String>>);
 
 /// The options of a list or a watch.
 #[derive(Clone, Debug, Default)]
@@ -131,29 +131,34 @@ fn is_namespace_part(word: &str) -> bool {
 // === impl Query ===
 
 impl Query {
-    /// Reads a query; of a parameter that occurs twice the first counts.
+    /// Reads a query; of a parameter that occurs twice the first counts, unless it is a list.
     pub(crate) fn parse(text: &str) -> Self {
         let mut parameters = BTreeMap::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = percent_decode(&value.replace('+', " "));
-            parameters.entry(percent_decode(&key.replace('+', " "))).or_insert(value);
+            parameters.entry(percent_decode(&key.replace('+', " "))).or_insert_with(Vec::new).push(value);
         }
         Self(parameters)
     }
 
     /// A parameter; empty when it is missing.
     pub(crate) fn get(&self, key: &str) -> &str {
-        self.0.get(key).map_or("", String::as_str)
+        self.all(key).first().map_or("", String::as_str)
+    }
+
+    /// All values of a parameter.
+    fn all(&self, key: &str) -> &[String] {
+        self.0.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// Sets a parameter.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        self.0.insert(key.to_owned(), value.to_owned());
+        self.0.insert(key.to_owned(), vec![value.to_owned()]);
     }
 
     fn flag(&self, key: &str) -> Result<Option<bool>, Status> {
-        match self.0.get(key).map(String::as_str) {
+        match self.all(key).first() {
             None => Ok(None),
             // NB: the real server takes any text that is not clearly false for true.
             Some(text) => Ok(Some(!matches!(text.to_ascii_lowercase().as_str(), "false" | "0"))),
@@ -201,20 +206,22 @@ impl Query {
                 detail: "may not be more than 128 bytes".into(),
             });
         }
-        let dry_run = match self.get("dryRun") {
-            "" => false,
-            "All" => true,
-            other => {
-                errors.push(FieldError::not_supported("dryRun", serde_json::json!([other]), &["All"]));
-                false
-            }
-        };
+        // A position counts bytes, as in Go.
+        for (position, character) in field_manager.char_indices().filter(|(_, it)| !is_printable(*it)) {
+            let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
+            errors.push(FieldError::invalid("fieldManager", field_manager, detail));
+        }
+        let dry_run = self.all("dryRun");
+        if dry_run.iter().any(|value| value != "All") {
+            errors.push(FieldError::not_supported("dryRun", serde_json::json!(dry_run), &["All"]));
+        }
+        let dry_run = !dry_run.is_empty();
         let field_validation = match self.get("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
             "Strict" => FieldValidation::Strict,
             other => {
-                let supported = ["Ignore", "Strict", "Warn"];
+                let supported = ["", "Ignore", "Strict", "Warn"];
                 errors.push(FieldError::not_supported("fieldValidation", other, &supported));
                 FieldValidation::Warn
             }
@@ -287,6 +294,11 @@ fn default_manager(user_agent: &str) -> &str {
     if name.is_empty() { "unknown" } else { name }
 }
 
+/// What Go's `unicode.IsPrint` says; Rust's escaping comes close.
+fn is_printable(character: char) -> bool {
+    character == ' ' || matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
+}
+
 fn refuse_options(kind: &str, errors: &[FieldError]) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
@@ -356,6 +368,19 @@ mod tests {
         let error = Query::parse("dryRun=Some").write_options("CreateOptions", "").unwrap_err();
         assert_eq!(error.code, 422);
         assert!(error.message.contains("CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value"));
+    }
+
+    #[test]
+    fn every_dry_run_and_every_letter_of_a_manager_is_looked_at() {
+        let refusal =
+            |query: &str| Query::parse(query).write_options("PatchOptions", "").unwrap_err().message;
+        assert!(
+            refusal("dryRun=All&dryRun=Some").contains("Unsupported value: [\"All\",\"Some\"]: supported")
+        );
+        assert!(
+            refusal("fieldManager=a%07b").contains("\"a\\ab\": invalid character U+0007 (at position 1)")
+        );
+        assert!(Query::parse("dryRun=All&dryRun=All").write_options("PatchOptions", "").unwrap().dry_run);
     }
 
     #[test]

@@ -431,7 +431,7 @@ impl Resource {
 
     fn invalid(&self, object: &Value, errors: &[FieldError]) -> Status {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        Status::invalid(self.group_kind(), name, errors)
+        Status::invalid(self.kind_of(object), name, errors)
     }
 
     /// What is wrong with a new object.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::answer::Answer;
 use super::core::{Call, Core};
-use super::patch::{PatchType, merge_patch};
+use super::go_json;
+use super::json_patch;
+use super::patch::{PatchType, apply_json_patch};
 use super::request::{Target, WriteOptions};
 use super::resource::Resource;
 use super::verbs::{Head, check_content_type, wake};
@@ -49,6 +51,9 @@ pub(super) fn answer(
     };
     if !part.verbs.iter().any(|it| it == verb) {
         return Err(Status::method_not_allowed());
+    }
+    if verb == "patch" {
+        PatchType::parse(&head.content_type, resource.names.is_custom)?;
     }
     let mut call = Call { now: shared.clock.stamp(), user: &head.user, warnings: Vec::new() };
     let mut core = shared.core();
@@ -117,7 +122,7 @@ fn rescale(
     if let Some(mapped) = fields::parent_to_scale(&entries(old), &path).map_err(malformed)? {
         before["metadata"]["managedFields"] = mapped;
     }
-    let (after, options) = wanted_scale(head, &before, body, &call.now)?;
+    let (after, options) = wanted_scale(resource, head, &before, body, &call.now)?;
     if after["metadata"]["name"] != before["metadata"]["name"] {
         let name = after["metadata"]["name"].as_str().unwrap_or_default();
         return Err(Status::bad_request(format!(
@@ -158,6 +163,7 @@ fn rescale(
 
 /// The scale that a request wants, with its managed fields.
 fn wanted_scale(
+    resource: &Resource,
     head: &Head,
     before: &Value,
     body: &[u8],
@@ -165,9 +171,7 @@ fn wanted_scale(
 ) -> Result<(Value, WriteOptions), Status> {
     let unreadable = |why: String| Status::bad_request(why);
     let by = |options: &WriteOptions| options.field_manager.clone();
-    let parse = |body: &[u8]| -> Result<Value, Status> {
-        serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))
-    };
+    let parse = |body: &[u8]| -> Result<Value, Status> { go_json::parse(body).map_err(unreadable) };
     if head.method == http::Method::PUT {
         check_content_type(head)?;
         let options = head.query.write_options("UpdateOptions", &head.user_agent)?;
@@ -180,7 +184,7 @@ fn wanted_scale(
     let options = head.query.write_options("PatchOptions", &head.user_agent)?;
     let name = by(&options);
     let by = fields::Manager { name: &name, api_version: "autoscaling/v1", subresource: "scale" };
-    let after = match PatchType::parse(&head.content_type)? {
+    let after = match PatchType::parse(&head.content_type, resource.names.is_custom)? {
         PatchType::Apply => {
             let patch = lockstep_payload::yaml::documents(body)
                 .ok()
@@ -191,16 +195,12 @@ fn wanted_scale(
             fields::apply(SCALE.root(), Some(before), &patch, &by, force, now, &FieldSet::default())?
         }
         PatchType::Merge => {
-            let mut after = merge_patch(before.clone(), &parse(body)?);
+            let mut after = json_patch::merge(before.clone(), parse(body)?);
             fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
             after
         }
         PatchType::Json => {
-            let patch: json_patch::Patch =
-                serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
-            let mut after = before.clone();
-            json_patch::patch(&mut after, &patch)
-                .map_err(|error| Status::new(422, "Invalid", error.to_string()))?;
+            let mut after = apply_json_patch(before.clone(), body, true)?;
             fields::update(SCALE.root(), Some(before), &mut after, &by, now, &FieldSet::default());
             after
         }

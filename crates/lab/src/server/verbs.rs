@@ -165,7 +165,7 @@ fn change(
             write::update(core, &mut call, resource, target, body, &options)
         }
         "patch" => {
-            let patch_type = PatchType::parse(&head.content_type)?;
+            let patch_type = PatchType::parse(&head.content_type, resource.names.is_custom)?;
             let options = options("PatchOptions")?;
             patch::patch(core, &mut call, resource, target, patch_type, body, &options)
         }

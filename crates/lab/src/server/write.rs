@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::core::{Call, Core};
 use super::request::{FieldValidation, Target, WriteOptions};
 use super::resource::{Manager, Resource};
+use crate::crd::go;
 use crate::status::{GroupName, Status};
 use crate::store::Key;
 
@@ -85,7 +86,8 @@ pub(crate) fn store_new(
     options: &WriteOptions,
     track: bool,
 ) -> Result<Written, Status> {
-    let meta = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let meta =
+        |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
     dedup_owners(call, &mut object);
     if track {
@@ -100,7 +102,7 @@ pub(crate) fn store_new(
     resource.prepare_create(core, call, &mut object)?;
     let errors = resource.validate_create(&object);
     if !errors.is_empty() {
-        return Err(Status::invalid(resource.group_kind(), &name, &errors));
+        return Err(Status::invalid(resource.kind_of(&object), &name, &errors));
     }
     call.warnings.extend(resource.warnings(&object, None));
     let key = Key::new(&resource.table, &namespace, &name);
@@ -112,6 +114,7 @@ pub(crate) fn store_new(
         return Err(status);
     }
     check_size(&object)?;
+    resource.settle(&mut object);
     resource.to_storage(&mut object);
     if options.dry_run {
         core.services.rollback();
@@ -154,20 +157,25 @@ pub(crate) fn store_changed(
             }
             object["metadata"]["resourceVersion"] = old_version.clone();
         }
-        given if old_version != given => return Err(Status::modified(resource.group_name(), name)),
-        _ => {}
+        given => {
+            parse_version(given)?;
+            if old_version != given {
+                return Err(Status::modified(resource.group_name(), name));
+            }
+        }
     }
     resource.admit_update(core, &mut object, old)?;
     core.services.begin(options.dry_run);
     resource.prepare_update(core, call, &target.subresource, &mut object, old)?;
     let errors = resource.validate_update(&target.subresource, &object, old);
     if !errors.is_empty() {
-        return Err(Status::invalid(resource.group_kind(), name, &errors));
+        return Err(Status::invalid(resource.kind_of(&object), name, &errors));
     }
     if target.subresource.is_empty() {
         call.warnings.extend(resource.warnings(&object, Some(old)));
     }
     check_size(&object)?;
+    resource.settle(&mut object);
     resource.to_storage(&mut object);
     crate::fields::keep_times(old, &mut object);
     // What is stored may have another form than what this version shows of it.
@@ -187,11 +195,26 @@ pub(crate) fn store_changed(
     Ok(core.put(key, object))
 }
 
+/// Refuses a version that is no number; the real server comes across it only when it is about to store.
+fn parse_version(given: &str) -> Result<u64, Status> {
+    use std::num::IntErrorKind;
+    // Go knows no sign here.
+    let parsed = if given.starts_with('+') { "+".parse() } else { given.parse::<u64>() };
+    parsed.map_err(|error| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Status::bare(format!("strconv.ParseUint: parsing {}: {why}", go::quote(given)))
+    })
+}
+
 /// Whether an update takes the last thing away that kept a deleted object.
 fn is_finished(new: &Value, old: &Value) -> bool {
     let has_finalizers = |object: &Value| {
         let listed = |field: &Value| field.as_array().is_some_and(|list| !list.is_empty());
-        listed(&object["metadata"]["finalizers"]) || (object["kind"] == "Namespace" && listed(&object["spec"]["finalizers"]))
+        listed(&object["metadata"]["finalizers"])
+            || (object["kind"] == "Namespace" && listed(&object["spec"]["finalizers"]))
     };
     let metadata = &old["metadata"];
     metadata.get("deletionTimestamp").is_some()
@@ -238,7 +261,9 @@ pub(crate) fn match_namespace(
     if named == target.namespace {
         return Ok(());
     }
-    Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"))
+    Err(Status::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
 }
 
 /// Refuses a body that names another object than the address.

@@ -14,6 +14,8 @@ const JSON_SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
 pub(super) struct Walk<'a> {
     schema: &'a Schema,
     storage: Storage,
+    /// Whether the object is about to be stored.
+    is_settling: bool,
     /// The place in the object as strict decoding writes it, with the indexes of lists and the keys of maps.
     place: String,
     /// The same as type errors write it: names of fields and of embedded structs only.
@@ -34,6 +36,7 @@ impl<'a> Walk<'a> {
         Self {
             schema,
             storage,
+            is_settling: false,
             place: String::new(),
             fields: Vec::new(),
             holder: "",
@@ -42,6 +45,11 @@ impl<'a> Walk<'a> {
             saved: None,
             fatal: None,
         }
+    }
+
+    /// The walk before an object is stored.
+    pub(super) fn settling(self) -> Self {
+        Self { is_settling: true, ..self }
     }
 
     /// Walks a whole object.
@@ -91,9 +99,9 @@ impl<'a> Walk<'a> {
 
     /// Puts the value of a field into its form; false when the field is not written.
     fn field(&mut self, ty: &Type, name: &str, field: &Field, value: &mut Value) -> bool {
-        // Whoever wrote these entries has checked them, and nobody else reads them.
+        // Whoever wrote these entries has checked them, and nobody else reads them; an empty list says to forget them.
         if name == "managedFields" && ty.name == "meta.v1.ObjectMeta" {
-            return value.as_array().is_some_and(|entries| !entries.is_empty());
+            return value.as_array().is_some_and(|entries| !self.is_settling || !entries.is_empty());
         }
         if value.is_null() {
             return self.absent(field).inspect(|zero| *value = zero.clone()).is_some();
@@ -105,7 +113,7 @@ impl<'a> Walk<'a> {
         }
         match &field.ty {
             FieldType::List(_) | FieldType::Map(_) if is_empty(value) => {
-                if field.omit == Omit::Never && self.storage == Storage::Protobuf {
+                if field.omit == Omit::Never && self.is_settling {
                     *value = Value::Null;
                 }
                 field.omit == Omit::Never
@@ -267,6 +275,7 @@ impl<'a> Walk<'a> {
                 }
                 self.lenient -= 1;
             }
+            Some("v1.JSON") => crate::server::go_json::settle_numbers(value),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use lockstep_schema::{self as schema, FieldType, ListType, MapType, Schema};
+use lockstep_schema::{self as schema, FieldType, ListType, MapType, Omit, Schema};
 use serde_json::Value;
 
 use super::{Atom, DEDUCED, Field, List, ListMerge, Map, Scalar, TypeId, TypeRef, Types, UNTYPED};
@@ -83,7 +83,7 @@ impl Structs {
         };
         // Go writes a struct inside a struct always, a scalar when it is not `omitempty`: both publish an empty default.
         let is_zero = match &field.default {
-            None => field.required,
+            None => field.omit == Omit::Never,
             Some(Value::Object(default)) => default.is_empty(),
             Some(Value::String(default)) => default.is_empty(),
             Some(default) => *default == 0 || *default == false,

@@ -168,6 +168,7 @@ pub(super) mod tests {
             namespaced: true,
             verbs: verbs.map(str::to_owned).to_vec(),
             subresources: Vec::new(),
+            is_custom: true,
         }
     }
 

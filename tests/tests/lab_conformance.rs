@@ -154,8 +154,8 @@ async fn client_of(kubeconfig: &Path) -> Client {
 }
 
 /// What the real server is compared with.
-fn second_target(lab: &Lab) -> Pair {
-    Pair { bare: lab.client(), controlled: lab.client() }
+fn second_target(bare: &Lab, controlled: &Lab) -> Pair {
+    Pair { bare: bare.client(), controlled: controlled.client() }
 }
 
 fn cases() -> Vec<&'static Case> {
@@ -261,8 +261,10 @@ fn both_servers_give_the_same_answers() {
             bare: client_of(bare.kubeconfig()).await,
             controlled: client_of(controlled.kubeconfig()).await,
         };
-        let lab = Lab::new(LabOptions { compaction: Duration::from_secs(5), ..LabOptions::default() });
-        let second = second_target(&lab);
+        let options = LabOptions { compaction: Duration::from_secs(5), ..LabOptions::default() };
+        let bare = Lab::new(LabOptions { controllers: false, ..options.clone() });
+        let controlled = Lab::new(options);
+        let second = second_target(&bare, &controlled);
         tokio::join!(run(&cases, &real, "a"), run(&cases, &second, "b"))
     });
 

@@ -71,14 +71,14 @@ impl Shared {
     }
 
     /// Runs the controllers of the server, a moment after there is something for them to do.
-    async fn keep_house(self: Arc<Self>, settle: std::time::Duration) {
+    async fn keep_house(self: Arc<Self>, settle: std::time::Duration, has_controllers: bool) {
         loop {
             self.wake.notified().await;
             loop {
                 self.clock.sleep(settle).await;
                 let now = self.clock.stamp();
                 let mut core = self.core();
-                housekeeping::round(&mut core, &now);
+                housekeeping::round(&mut core, &now, has_controllers);
                 if core.work.is_empty() {
                     break;
                 }

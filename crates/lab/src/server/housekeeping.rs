@@ -4,6 +4,7 @@
 //! as on a real cluster: a CRD is stored first and established a little later.
 
 mod definitions;
+mod flow_schemas;
 mod garbage;
 mod namespaces;
 
@@ -33,6 +34,7 @@ impl Work {
         let metadata = &object["metadata"];
         let is_deleted = metadata.get("deletionTimestamp").is_some();
         let concerns = key.table == definitions_table()
+            || key.table.group.as_ref() == flow_schemas::GROUP
             || is_deleted
             || metadata["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty());
         if concerns {
@@ -70,11 +72,19 @@ impl Work {
 }
 
 /// Does what has to be done now; what follows from that waits for the next round.
-pub(crate) fn round(core: &mut Core, now: &str) {
+///
+/// CRDs come into force in the server itself; the rest is the work of a controller manager, which may be missing.
+pub(crate) fn round(core: &mut Core, now: &str, has_controllers: bool) {
     let keys = std::mem::take(&mut core.work.keys);
     for key in keys {
         if key.table == definitions_table() {
             definitions::settle(core, &key, now);
+        }
+        if key.table.group.as_ref() == flow_schemas::GROUP {
+            flow_schemas::settle(core, &key, now);
+        }
+        if !has_controllers {
+            continue;
         }
         if key.table == namespaces_table() {
             namespaces::settle(core, &key, now);

@@ -31,6 +31,8 @@ pub struct LabOptions {
     pub window: usize,
     /// How often the past of lists is forgotten, in lab time: a `continue` token lives at least that long.
     pub compaction: Duration,
+    /// Whether garbage is collected and namespaces are emptied, as by a controller manager.
+    pub controllers: bool,
     /// Whether every write is noted for [`Lab::journal`].
     pub journal: bool,
 }
@@ -60,6 +62,7 @@ impl Default for LabOptions {
             settle: Duration::from_millis(5),
             window: Window::default().events,
             compaction: Duration::from_mins(5),
+            controllers: true,
             journal: false,
         }
     }
@@ -92,7 +95,7 @@ impl Lab {
         }
         let shared = Arc::new(Shared::new(core, Arc::clone(&options.clock)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(Arc::clone(&shared).keep_house(options.settle));
+        tasks.spawn(Arc::clone(&shared).keep_house(options.settle, options.controllers));
         let faults = Faults::new(&seed, Arc::clone(&options.clock));
         tasks.spawn(Arc::clone(&shared).forget(options.compaction));
         tasks.spawn(faults.clone().run_schedule());

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
+use super::go_json;
 use super::request::ListOptions;
 use crate::status::Status;
 use crate::store::{Store, TableName, path_of};
@@ -111,7 +112,7 @@ impl Start {
             };
             bad(&format!("illegal base64 data at input byte {at}"))
         })?;
-        let token: Value = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
+        let token: Value = go_json::parse(&bytes).map_err(|why| bad(&why))?;
         if token["v"] != "meta.k8s.io/v1" {
             return Err(bad("server does not recognize this encoded version"));
         }

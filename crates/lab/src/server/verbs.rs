@@ -133,7 +133,7 @@ fn dispatch(
     let verb = verb_of(head, resource.names.is_custom)?;
     check_verb(resource, target, verb)?;
     match verb {
-        "get" => get(shared, resource, target),
+        "get" => get(shared, resource, head),
         "list" => list(shared, resource, head),
         "watch" => open_watch(shared, resource, head, wanted.form),
         _ => change(shared, resource, head, verb, body),
@@ -206,7 +206,10 @@ pub(super) fn wake(shared: &Shared, core: &super::core::Core) {
     }
 }
 
-fn get(shared: &Shared, resource: &Resource, target: &Target) -> Result<Answer, Status> {
+fn get(shared: &Shared, resource: &Resource, head: &Head) -> Result<Answer, Status> {
+    let target = &head.target;
+    // Any version that is not of the future will do: there is only the newest.
+    page::parse_version(head.query.get("resourceVersion"))?;
     let key = Key::new(&resource.table, &target.namespace, &target.name);
     match shared.core().store.get(&key) {
         Some(object) => Ok(Answer::object(200, Arc::clone(object))),

@@ -288,18 +288,31 @@ fn check_uid(resource: &Resource, target: &Target, object: &Value, old: &Value) 
     if given.is_empty() || uid == given {
         return Ok(());
     }
-    let place = if resource.names.is_custom {
-        format!("{}/{}", resource.names.group, resource.names.plural)
-    } else {
-        resource.names.plural.clone()
-    };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{place}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
-         Precondition failed: UID in precondition: {given}, UID in object meta: {}",
-        crate::store::path_of(&target.namespace, &target.name),
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
+         precondition: {given}, UID in object meta: {}",
+        storage_key(resource, target),
         uid.as_str().unwrap_or_default()
     );
     Err(Status::conflict(resource.group_name(), &target.name, &why))
+}
+
+/// Where the real server has an object in etcd; its messages say so.
+fn storage_key(resource: &Resource, target: &Target) -> String {
+    let names = &resource.names;
+    let is_apart = ["apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&names.group.as_str());
+    let place = match (names.group.as_str(), names.plural.as_str()) {
+        (group, plural) if names.is_custom || is_apart => format!("{group}/{plural}"),
+        // Names that were given up elsewhere.
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (_, plural) => plural.to_owned(),
+    };
+    let namespace = if names.namespaced { format!("/{}", target.namespace) } else { String::new() };
+    format!("/registry/{place}{namespace}/{}", target.name)
 }
 
 /// Makes up a name from `generateName`.

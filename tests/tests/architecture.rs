@@ -49,8 +49,20 @@ const HOUSE: &[Room] = &[
         must_not_reach: PURE,
     },
     Room {
+        name: "lockstep-lab",
+        imports: &["lockstep-api", "lockstep-payload", "lockstep-schema"],
+        must_not_reach: &[TESTING],
+    },
+    Room {
         name: "lockstep",
-        imports: &["lockstep-api", "lockstep-graph", "lockstep-payload", "lockstep-schema", "lockstep-view"],
+        imports: &[
+            "lockstep-api",
+            "lockstep-graph",
+            "lockstep-lab",
+            "lockstep-payload",
+            "lockstep-schema",
+            "lockstep-view",
+        ],
         must_not_reach: &[TESTING],
     },
 ];

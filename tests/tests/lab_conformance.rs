@@ -109,7 +109,56 @@ struct Accepted {
 }
 
 /// Every accepted difference. One that does not occur any more fails the suite.
-const ACCEPTED: &[Accepted] = &[];
+const ACCEPTED: &[Accepted] = &[
+    Accepted {
+        case: "an_apply_of_wrong_yaml_is_refused",
+        step: "1 broken",
+        path: ".body.message",
+        reason: "another YAML parser has other sentences",
+    },
+    Accepted {
+        case: "an_apply_of_wrong_yaml_is_refused",
+        step: "5 twice",
+        path: ".warnings",
+        reason: "doubled keys are found in JSON bodies only",
+    },
+    Accepted {
+        case: "a_list_over_all_namespaces_has_parts",
+        step: "3 GET",
+        path: ".body.metadata.continue",
+        reason: "the real server has a ConfigMap of its own after those of the case",
+    },
+    Accepted {
+        case: "a_rule_refuses_what_it_does_not_hold_for",
+        step: "2 POST",
+        path: "",
+        reason: "rules in CEL are not evaluated",
+    },
+    Accepted {
+        case: "a_transition_rule_refuses_a_change",
+        step: "1 PATCH",
+        path: "",
+        reason: "rules in CEL are not evaluated",
+    },
+    Accepted {
+        case: "versions_without_conversion_change_only_their_name",
+        step: "8 PATCH",
+        path: "",
+        reason: "the real server fails over managers of another version, the lab answers",
+    },
+    Accepted {
+        case: "a_second_binding_is_a_conflict",
+        step: "2 PATCH",
+        path: ".body",
+        reason: "the real server shows a difference of Go structs",
+    },
+    Accepted {
+        case: "built_in_resources_are_described",
+        step: "",
+        path: ".storageVersionHash",
+        reason: "there is no migration of stored objects that could use it",
+    },
+];
 
 /// What one case left on one server.
 type Trace = Vec<(String, Value)>;

@@ -78,10 +78,10 @@ pub(crate) fn prepare_status_update(new: &mut Value, old: &Value) {
 /// `others` are the accepted names of the other definitions of the group; `now` is the time in the form of the API.
 pub(crate) fn reconcile(crd: &mut Value, others: &[Names], now: &str) -> bool {
     let before = crd["status"].clone();
-    name(crd, others, now);
     if let Some((status, reason, message)) = approval::condition(crd) {
         set(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, &message, now);
     }
+    name(crd, others, now);
     if is_true(crd, "NamesAccepted") && !is_true(crd, "Established") {
         if bundle_problem(&crd["spec"]["conversion"]["webhook"]["clientConfig"]).is_some() {
             let message = "The conversion webhook CABundle is invalid";

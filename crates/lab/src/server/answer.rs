@@ -16,10 +16,10 @@ use crate::status::Status;
 pub(crate) enum Form {
     /// Whole objects.
     Whole,
-    /// `PartialObjectMetadata`: nothing but the metadata.
-    Metadata,
+    /// `PartialObjectMetadata` of this API version: nothing but the metadata.
+    Metadata(&'static str),
     /// `PartialObjectMetadataList`: the same, for lists.
-    MetadataList,
+    MetadataList(&'static str),
 }
 
 /// The encoding that a client asked for.
@@ -95,10 +95,18 @@ impl Wanted {
                 }
             };
             is_known = true;
-            let form = match parts.find_map(|part| part.strip_prefix("as=")) {
+            let (mut wanted_as, mut api_version) = (None, "meta.k8s.io/v1");
+            for part in parts {
+                match part.split_once('=') {
+                    Some(("as", form)) => wanted_as = Some(form),
+                    Some(("v", "v1beta1")) => api_version = "meta.k8s.io/v1beta1",
+                    _ => {}
+                }
+            }
+            let form = match wanted_as {
                 None => Form::Whole,
-                Some("PartialObjectMetadata") => Form::Metadata,
-                Some("PartialObjectMetadataList") => Form::MetadataList,
+                Some("PartialObjectMetadata") => Form::Metadata(api_version),
+                Some("PartialObjectMetadataList") => Form::MetadataList(api_version),
                 Some(_) => continue,
             };
             return Ok(Self { form, encoding });
@@ -157,7 +165,9 @@ impl Answer {
             Content::Stream(body) => (content_type(wanted.encoding), body),
             Content::Document(document) => written(wanted.encoding, &document),
             Content::Object(object) => match (wanted.form, names) {
-                (Form::Metadata | Form::MetadataList, _) => written(wanted.encoding, &partial(&object)),
+                (Form::Metadata(api_version) | Form::MetadataList(api_version), _) => {
+                    written(wanted.encoding, &partial(&object, api_version))
+                }
                 (Form::Whole, _) => written(wanted.encoding, &*object),
             },
             Content::List { metadata, items } => {
@@ -170,7 +180,9 @@ impl Answer {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        for warning in &self.warnings {
+        let mut told = std::collections::BTreeSet::new();
+        // The same sentence once is enough.
+        for warning in self.warnings.iter().filter(|warning| told.insert(warning.as_str())) {
             let text = format!("299 - {}", quoted(warning));
             if let Ok(value) = HeaderValue::from_str(&text) {
                 headers.append(header::WARNING, value);
@@ -189,11 +201,11 @@ impl From<Status> for Answer {
 /// The answer to whoever asked for a list where there is an object, or the other way round.
 fn misfit(content: &Content, form: Form, names: &Names) -> Option<Status> {
     let message = match (content, form) {
-        (Content::Object(_), Form::MetadataList) => format!(
+        (Content::Object(_), Form::MetadataList(_)) => format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
             go_type(names, "")
         ),
-        (Content::List { .. }, Form::Metadata) => format!(
+        (Content::List { .. }, Form::Metadata(_)) => format!(
             "you requested PartialObjectMetadata, but the requested object is a list ({})",
             go_type(names, "List")
         ),
@@ -220,10 +232,10 @@ fn list_document(form: Form, names: Option<&Names>, metadata: Value, items: &[Ar
     }
     let mut list = json!({"metadata": metadata});
     let items: Vec<Value> = match (form, names) {
-        (Form::Metadata | Form::MetadataList, _) => {
+        (Form::Metadata(api_version) | Form::MetadataList(api_version), _) => {
             list["kind"] = "PartialObjectMetadataList".into();
-            list["apiVersion"] = "meta.k8s.io/v1".into();
-            items.iter().map(|item| partial(item)).collect()
+            list["apiVersion"] = api_version.into();
+            items.iter().map(|item| partial(item, api_version)).collect()
         }
         (Form::Whole, Some(names)) => {
             list["kind"] = names.list_kind.as_str().into();
@@ -253,8 +265,8 @@ fn list_item(object: &Arc<Value>, names: &Names) -> Value {
 }
 
 /// An object without everything but its metadata.
-pub(crate) fn partial(object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+pub(crate) fn partial(object: &Value, api_version: &str) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": object["metadata"]})
 }
 
 fn content_type(encoding: Encoding) -> &'static str {
@@ -300,7 +312,7 @@ mod tests {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(wanted(table), Some((Form::Whole, Encoding::Json)));
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        assert_eq!(wanted(metadata), Some((Form::MetadataList, Encoding::Json)));
+        assert_eq!(wanted(metadata), Some((Form::MetadataList("meta.k8s.io/v1"), Encoding::Json)));
         assert_eq!(wanted("application/vnd.kubernetes.protobuf"), None);
         assert_eq!(wanted("text/html"), None);
     }

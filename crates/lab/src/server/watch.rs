@@ -205,7 +205,9 @@ impl Watch {
 
     fn push_object(&mut self, kind: &str, object: &Arc<Value>) {
         match self.form {
-            Form::Metadata | Form::MetadataList => self.push(kind, &partial(object)),
+            Form::Metadata(api_version) | Form::MetadataList(api_version) => {
+                self.push(kind, &partial(object, api_version));
+            }
             Form::Whole => self.push(kind, &self.resource.present(object)),
         }
     }

@@ -7,7 +7,7 @@
     reason = "a test fails by a panic, also in the functions that tests share"
 )]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -19,6 +19,8 @@ use xtask::kube::{Server, ServerOptions};
 
 /// How long one step may take.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// What the errors of a step end with that took longer.
+const TIMED_OUT: &str = "(timed out)\n";
 
 /// A server as `kubectl` sees it.
 struct Target {
@@ -91,13 +93,19 @@ impl Target {
         let mut child = self.command(line).spawn().unwrap();
         // A command that does not read its input may be gone already.
         drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
-        let output = child.wait_with_output().unwrap();
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (code, stdout, stderr) = thread::scope(|scope| {
+            // Beside the waiting: a command that nobody reads stops when its pipe is full.
+            let readers = (scope.spawn(|| all(stdout)), scope.spawn(|| all(stderr)));
+            let code = end(&mut child);
+            (code, readers.0.join().unwrap(), readers.1.join().unwrap())
+        });
         let text = |bytes: &[u8]| plain(&String::from_utf8_lossy(bytes), &self.address);
-        Result {
-            code: output.status.code().unwrap_or(-1),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
+        let (stdout, mut stderr) = (text(&stdout), text(&stderr));
+        if code.is_none() {
+            stderr.push_str(TIMED_OUT);
         }
+        Result { code: code.unwrap_or(-1), stdout, stderr }
     }
 
     /// Opens a watch, waits for its first line, runs other commands, and reads one more line for each.
@@ -139,6 +147,30 @@ impl Target {
         };
         steps.iter().map(one).collect()
     }
+}
+
+/// The exit code of a command; one that takes too long is ended and has none.
+fn end(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status.code().unwrap_or(-1));
+        }
+        if start.elapsed() > PATIENCE {
+            // It may end in this very moment.
+            let _ = child.kill();
+            child.wait().unwrap();
+            return None;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn all(mut pipe: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What came before a broken pipe counts.
+    let _ = pipe.read_to_end(&mut bytes);
+    bytes
 }
 
 /// Splits at blanks, except inside single quotes.
@@ -396,6 +428,7 @@ fn one_script_has_equal_results_on_both_servers() {
     let failed = left.iter().filter(|result| result.code != 0).count();
     println!("{} commands, {failed} of them refused, {different} different", SCRIPT.len());
     assert!(left.iter().all(|result| !result.stdout.contains("no line in time")), "a watch was silent");
+    assert!(left.iter().all(|result| !result.stderr.ends_with(TIMED_OUT)), "a step took too long");
     assert_eq!(different, 0);
     assert!(failed >= 15 && SCRIPT.len() - failed >= 60, "{failed} of {}", SCRIPT.len());
 }

@@ -17,7 +17,7 @@ Commands:
   bench payload     measure how fast and in how much memory a release is read
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
-  schema [--check]  write crates/schema/data/kinds.json from a real API server; with --check only compare
+  schema [--check]  write the files in crates/schema/data from a real API server; with --check only compare
 ";
 
 fn main() -> ExitCode {

@@ -1,13 +1,14 @@
 //! `cargo xtask schema`: the structural facts of the built-in kinds, taken from a real API server.
 //!
 //! Discovery says which kinds are served and how, the API description says what their types look like, and the Go sources of the
-//! same version say how the fields are written and which versions are no longer served. The result is one file, described in the
-//! documentation of the crate `lockstep-schema`.
+//! same version say how the fields are written, which versions are no longer served, and what the protobuf messages are. The result is
+//! two files, described in the documentation of the crate `lockstep-schema`.
 
 mod discovery;
 mod gofields;
 mod lifecycle;
 mod openapi;
+mod protobuf;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,33 +22,43 @@ use crate::kube::{Server, ServerOptions, kubernetes_version};
 /// The version of the file format; `lockstep-schema` reads this one only.
 const FORMAT: u32 = 1;
 
-/// Generates the data file and writes it; the result is a sentence about it.
+/// The generated files.
+const FILES: [&str; 2] = ["kinds.json", "protobuf.json"];
+
+/// Generates the data files and writes them; the result is a sentence about each.
 pub fn write() -> Result<String, Error> {
-    let text = generate()?;
-    let file = data_file();
-    fs::write(&file, &text).map_err(io_error(format!("writing `{}`", file.display())))?;
-    Ok(format!("wrote {} ({} KB)", file.display(), text.len() / 1000))
-}
-
-/// Generates the data file and compares it with the committed one; a difference is an error that names its first line.
-pub fn check() -> Result<String, Error> {
-    let file = data_file();
-    let committed = fs::read_to_string(&file).map_err(io_error(format!("reading `{}`", file.display())))?;
-    match first_difference(&committed, &generate()?) {
-        None => Ok(format!("{} is up to date", file.display())),
-        Some(what) => Err(Error::Data {
-            from: file.display().to_string(),
-            what: format!("{what}; run `cargo xtask schema` and commit the file"),
-        }),
+    let mut lines = Vec::new();
+    for (name, text) in FILES.iter().zip(generate()?) {
+        let file = data_folder().join(name);
+        fs::write(&file, &text).map_err(io_error(format!("writing `{}`", file.display())))?;
+        lines.push(format!("wrote {} ({} KB)", file.display(), text.len() / 1000));
     }
+    Ok(lines.join("\n"))
 }
 
-fn data_file() -> PathBuf {
+/// Generates the data files and compares them with the committed ones; a difference is an error that names its first line.
+pub fn check() -> Result<String, Error> {
+    for (name, text) in FILES.iter().zip(generate()?) {
+        let file = data_folder().join(name);
+        let committed =
+            fs::read_to_string(&file).map_err(io_error(format!("reading `{}`", file.display())))?;
+        if let Some(what) = first_difference(&committed, &text) {
+            return Err(Error::Data {
+                from: file.display().to_string(),
+                what: format!("{what}; run `cargo xtask schema` and commit the file"),
+            });
+        }
+    }
+    Ok(format!("{} in {} are up to date", FILES.join(" and "), data_folder().display()))
+}
+
+fn data_folder() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).join("crates/schema/data/kinds.json")
+    xtask.parent().unwrap_or(xtask).join("crates/schema/data")
 }
 
-fn generate() -> Result<String, Error> {
+/// The texts of the files, in the order of [`FILES`].
+fn generate() -> Result<[String; 2], Error> {
     let server = Server::start(&ServerOptions::default())?;
     let version = kubernetes_version()?;
     let running = get(&server, "/version")?["gitVersion"].as_str().unwrap_or_default().to_owned();
@@ -62,9 +73,11 @@ fn generate() -> Result<String, Error> {
     let mut types = openapi::read(|path| get(&server, path))?;
     openapi::attach_types(&mut kinds, &types);
     openapi::keep_reachable(&mut types, &kinds);
-    gofields::add(&mut types)?;
+    let sources = gofields::Sources::read(&types)?;
+    gofields::add(&mut types, &sources)?;
     let removed = lifecycle::read(&version, &kinds)?;
-    Ok(render(&version, &kinds, &types, &removed))
+    let messages = protobuf::render(&version, &types, &sources)?;
+    Ok([render(&version, &kinds, &types, &removed), messages])
 }
 
 fn get(server: &Server, path: &str) -> Result<Value, Error> {

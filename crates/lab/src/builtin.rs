@@ -2,6 +2,7 @@
 
 pub(crate) mod decode;
 pub(crate) mod defaults;
+pub(crate) mod protobuf;
 pub(crate) mod strategy;
 pub(crate) mod validate;
 
@@ -22,6 +23,16 @@ pub fn read(object: Value) -> Result<Value, String> {
     defaults::default(kind, &mut object);
     decode::settle(kind, &mut object);
     Ok(object)
+}
+
+/// The object in a body of the type `application/vnd.kubernetes.protobuf`, as the JSON that the same client would have sent.
+///
+/// What [`read`] makes of it is what a real server reads; suites compare that with the JSON of the same object.
+///
+/// # Errors
+/// The sentence about what is wrong with the bytes.
+pub fn from_protobuf(body: &[u8]) -> Result<Value, String> {
+    protobuf::to_json(body, ("", "")).map_err(|error| error.to_string())
 }
 
 /// What the lab answers to a write of an object of a built-in kind that is decoded and has its defaults: the object as it

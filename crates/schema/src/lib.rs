@@ -2,7 +2,8 @@
 //!
 //! What a real API server says about its own kinds, as one data file inside the crate: which kinds are served and under
 //! which names, what their fields are, how lists and maps merge, and which API versions are gone. Nothing here does any
-//! I/O; the file is parsed on the first use of [`Schema::builtin`].
+//! I/O; the file is parsed on the first use of [`Schema::builtin`]. A second file, parsed on the first use of [`Message::of`], says how
+//! the types are written in protobuf.
 //!
 //! ```
 //! use lockstep_schema::{ListType, Schema};
@@ -36,11 +37,17 @@
 //! A default is what the server publishes; defaults that it computes in code (such as `replicas: 1` of a Deployment) are not
 //! published and not here. An empty default (`""`, `{}`) says that the server always writes the field.
 //!
+//! `data/protobuf.json` comes from the same command, one line per message: `format`, `kubernetes`, and `messages` by the name of their
+//! type. A message is a text of fields, each `NUMBER:NAME:TYPE`; the name is that in JSON and empty for an embedded struct. A type
+//! is one word as above, with the names of protobuf for numbers (`int32`, `int64`, `double`) and some more words for messages that are
+//! no object in JSON, see [`WireType`].
+//!
 //! `data/removed.json` has the same form as `removed[]`. It is written by hand, for versions whose types are gone even from
 //! the sources of Kubernetes; where both have an entry this one counts.
 
 mod data;
 mod model;
+mod protobuf;
 mod undeclared;
 
 use std::collections::BTreeMap;
@@ -50,6 +57,7 @@ pub use model::{
     ApiKind, Field, FieldType, Kind, ListType, MapType, Omit, PatchStrategy, Removed, Subresource, Type,
     Union,
 };
+pub use protobuf::{Message, MessageField, Shape, WireType};
 pub use undeclared::FieldPath;
 
 /// The built-in kinds of one version of Kubernetes.

@@ -29,6 +29,8 @@ struct Line {
     /// The type as it is written.
     ty: String,
     omit: Omit,
+    /// The number in protobuf, where it has one.
+    number: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,24 +40,52 @@ enum Omit {
     Never,
 }
 
+/// The packages that declare the types.
+pub(super) struct Sources {
+    roots: Roots,
+    packages: BTreeMap<String, Package>,
+}
+
 /// Adds `omit`, `pointer`, `go` and `via` to the fields of all types.
-pub(super) fn add(types: &mut Types) -> Result<(), Error> {
-    let roots = Roots::find()?;
-    let mut packages: BTreeMap<String, Package> = BTreeMap::new();
-    for name in types.keys().filter_map(|name| package_of(name)).chain(["meta.v1", "core.v1"]) {
-        if !packages.contains_key(name) {
-            packages.insert(name.to_owned(), Package::read(&roots.folder(name))?);
-        }
-    }
+pub(super) fn add(types: &mut Types, sources: &Sources) -> Result<(), Error> {
+    let packages = &sources.packages;
     for (name, ty) in types.iter_mut() {
-        let fields = fields_of(name, &packages).ok_or_else(|| missing(name))?;
+        let fields = fields_of(name, packages).ok_or_else(|| missing(name))?;
         for (field, facts) in ty.facts["fields"].as_object_mut().into_iter().flatten() {
             let (line, via, package) =
                 fields.get(field).ok_or_else(|| missing(&format!("{name}.{field}")))?;
-            describe(facts, line, via, package, &packages);
+            describe(facts, line, via, package, packages);
         }
     }
     Ok(())
+}
+
+// === impl Sources ===
+
+impl Sources {
+    /// Reads the packages of these types.
+    pub(super) fn read(types: &Types) -> Result<Self, Error> {
+        let roots = Roots::find()?;
+        let mut packages: BTreeMap<String, Package> = BTreeMap::new();
+        for name in types.keys().filter_map(|name| package_of(name)).chain(["meta.v1", "core.v1"]) {
+            if !packages.contains_key(name) {
+                packages.insert(name.to_owned(), Package::read(&roots.folder(name))?);
+            }
+        }
+        Ok(Self { roots, packages })
+    }
+
+    /// The packages, such as `core.v1`, and where they are.
+    pub(super) fn folders(&self) -> impl Iterator<Item = (&str, PathBuf)> {
+        self.packages.keys().map(|name| (name.as_str(), self.roots.folder(name)))
+    }
+
+    /// The name in JSON of the field with this number in protobuf; empty for an embedded struct.
+    pub(super) fn json_name(&self, type_name: &str, number: u32) -> Option<&str> {
+        let (package, name) = type_name.rsplit_once('.')?;
+        let lines = self.packages.get(package)?.structs.get(name)?;
+        lines.iter().find(|line| line.number == Some(number)).map(|line| line.name.as_str())
+    }
 }
 
 fn missing(what: &str) -> Error {
@@ -258,7 +288,11 @@ impl Line {
             (false, true) => Omit::Empty,
             (false, false) => Omit::Never,
         };
-        Some(Self { name: name.to_owned(), ty: (*words.last()?).to_owned(), omit })
+        let number = tags
+            .split_once("protobuf:\"")
+            .and_then(|(_, tag)| tag.split(',').nth(1))
+            .and_then(|number| number.parse().ok());
+        Some(Self { name: name.to_owned(), ty: (*words.last()?).to_owned(), omit, number })
     }
 }
 
@@ -316,6 +350,14 @@ type Outer struct {
                 "policy": {"type": "string", "go": "v1.Policy"},
             })
         );
+    }
+
+    #[test]
+    fn a_field_has_its_number_of_protobuf() {
+        let line =
+            Line::parse("Items []Inner `json:\"items\" protobuf:\"bytes,2,rep,name=things\"`").unwrap();
+        assert_eq!((line.name.as_str(), line.number), ("items", Some(2)));
+        assert_eq!(Line::parse("Inner `json:\",inline\"`").unwrap().number, None);
     }
 
     #[test]

@@ -21,12 +21,16 @@ use super::select::Selection;
 use super::subresource;
 use super::watch;
 use super::write;
+use crate::builtin::protobuf;
 use crate::builtin::strategy::User;
 use crate::status::Status;
 use crate::store::Key;
 
 /// The largest body that the server reads.
 const LARGEST_BODY: usize = 3 << 20;
+
+/// The binary format of `kubectl create` and of typed clients.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Everything about a request except its body.
 pub(super) struct Head {
@@ -71,7 +75,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
     if target.is_old_watch {
         query.set("watch", "true");
     }
-    let head = Head {
+    let mut head = Head {
         method: parts.method,
         target,
         query,
@@ -84,7 +88,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
         Err(status) => return Answer::from(status).into_response(plain, None),
     };
     let outcome = match read_body(&parts.headers, body).await {
-        Ok(body) => dispatch(shared, &resource, &head, &body, wanted),
+        Ok(body) => without_protobuf(&resource, &mut head, body)
+            .and_then(|body| dispatch(shared, &resource, &head, &body, wanted)),
         Err(status) => Err(status),
     };
     match outcome {
@@ -112,6 +117,31 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Status> {
         return Err(Status::too_large(LARGEST_BODY));
     }
     to_bytes(body, LARGEST_BODY).await.map_err(|_| Status::too_large(LARGEST_BODY))
+}
+
+/// A body in protobuf as the same body in JSON, with the content type of that; any other as it is.
+///
+/// Objects that a CRD defines have no messages: their bodies stay, and are refused for what they are.
+fn without_protobuf(resource: &Resource, head: &mut Head, body: Bytes) -> Result<Bytes, Status> {
+    let media_type = head.content_type.split(';').next().unwrap_or_default().trim();
+    let names = &resource.names;
+    let part = names.subresources.iter().find(|sub| sub.name == head.target.subresource);
+    let (api_version, kind) = match (&head.method, part) {
+        _ if media_type != PROTOBUF || body.is_empty() => return Ok(body),
+        (&Method::DELETE, _) => (names.api_version(), "DeleteOptions"),
+        (&Method::POST | &Method::PUT, Some(part)) if !names.is_custom || part.kind == "Scale" => {
+            let group = if part.group.is_empty() { String::new() } else { format!("{}/", part.group) };
+            (format!("{group}{}", part.version), part.kind.as_str())
+        }
+        (&Method::POST | &Method::PUT, None) if !names.is_custom => {
+            (names.api_version(), names.kind.as_str())
+        }
+        _ => return Ok(body),
+    };
+    let object =
+        protobuf::to_json(&body, (&api_version, kind)).map_err(|error| error.into_status(kind, &body))?;
+    head.content_type = "application/json".into();
+    Ok(Bytes::from(object.to_string()))
 }
 
 /// Runs the verb of a request.

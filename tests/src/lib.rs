@@ -1,7 +1,11 @@
 //! Suites over several crates live in `tests/`; this library holds what they share.
 
 pub mod cli;
+pub mod clients;
 pub mod corpus;
 pub mod kubectl_transcript;
+pub mod hostile;
+pub mod install;
 pub mod normalise;
 pub mod page;
+pub mod panics;

@@ -1,9 +1,10 @@
-//! `cargo xtask bench payload`: how fast and in how much memory a release is read.
+//! `cargo xtask bench`: how fast it is, and in how much memory.
 //!
-//! The whole process is measured, because that is what a person waits for: `lockstep release info` on a real release, with
+//! `payload`: reading a release. The whole process is measured, because that is what a person waits for: `lockstep release info` on a real release, with
 //! the files in the page cache. Beside it, in the same run, the floor: reading the same files and parsing the same objects
 //! as JSON, without YAML and without any rule.
 
+mod lab;
 mod measure;
 
 use std::fs;
@@ -17,7 +18,8 @@ use serde_json::Value;
 use crate::Error;
 use crate::error::io_error;
 use crate::kube::variable;
-use crate::workspace::{cargo, commit, root, target_folder};
+use crate::workspace::{build_release, commit, root, target_folder};
+pub use lab::lab;
 use measure::{Sample, median, peak_memory, phases};
 
 /// Runs whose time counts; one more before them warms the cache.
@@ -41,7 +43,8 @@ struct Subject {
 pub fn payload(out: &mut dyn Write) -> Result<bool, Error> {
     let subject = Subject::find()?;
     let target = target_folder()?;
-    build(&target)?;
+    build_release(&target, &["--package", "lockstep"])?;
+    build_release(&target, &["--package", "lockstep-tests", "--example", "payload_floor"])?;
     let program = target.join("release/lockstep");
     let info = || {
         let mut command = Command::new(&program);
@@ -57,21 +60,6 @@ pub fn payload(out: &mut dyn Write) -> Result<bool, Error> {
     let report = Report::new(&subject, &samples, &memory, &floor);
     write!(out, "{report}").map_err(io_error("writing the report"))?;
     Ok(!subject.is_real || report.is_within_limits())
-}
-
-fn build(target: &Path) -> Result<(), Error> {
-    for arguments in ["--package lockstep", "--package lockstep-tests --example payload_floor"] {
-        let arguments: Vec<&str> =
-            ["build", "--release", "--locked"].into_iter().chain(arguments.split(' ')).collect();
-        let output = cargo(target, &arguments).output().map_err(io_error("running `cargo build`"))?;
-        if !output.status.success() {
-            return Err(Error::Command {
-                command: format!("cargo {}", arguments.join(" ")),
-                log: String::from_utf8_lossy(&output.stderr).into_owned(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// What the floor takes, as the example program of the `tests` package says.

@@ -12,9 +12,10 @@ Usage: cargo xtask COMMAND
 Commands:
   test [--only STEP]... [--list]
                     run every check and every test; the last line is `N passed, M failed`
-  soak NAME | --list
+  soak NAME [AMOUNT] | --list
                     run one of the suites that find more the longer they run
   bench payload     measure how fast and in how much memory a release is read
+  bench lab         measure how fast the lab takes a release, beside a real API server
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
   schema [--check]  write the files in crates/schema/data from a real API server; with --check only compare
@@ -73,15 +74,20 @@ fn soak(arguments: &[&str]) -> Result<ExitCode, Error> {
             print!("{}", xtask::soak::list());
             Ok(ExitCode::SUCCESS)
         }
-        [name] => Ok(code(xtask::soak::run(name, &mut io::stdout())?)),
-        _ => Ok(usage("`soak` wants one name, or `--list`")),
+        [name] => Ok(code(xtask::soak::run(name, None, &mut io::stdout())?)),
+        [name, amount] => match amount.parse() {
+            Ok(amount) => Ok(code(xtask::soak::run(name, Some(amount), &mut io::stdout())?)),
+            Err(_) => Ok(usage(&format!("`{amount}` is no amount; use a whole number"))),
+        },
+        _ => Ok(usage("`soak` wants one name and perhaps an amount, or `--list`")),
     }
 }
 
 fn bench(arguments: &[&str]) -> Result<ExitCode, Error> {
     match arguments {
         ["payload"] => Ok(code(xtask::bench::payload(&mut io::stdout())?)),
-        _ => Ok(usage("`bench` wants `payload`")),
+        ["lab"] => Ok(code(xtask::bench::lab(&mut io::stdout())?)),
+        _ => Ok(usage("`bench` wants `payload` or `lab`")),
     }
 }
 

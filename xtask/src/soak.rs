@@ -1,53 +1,88 @@
 //! `cargo xtask soak`: the suites that find more the longer they run.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Error;
 use crate::error::io_error;
 use crate::lock::lock;
 use crate::test::{read_log, run_cargo};
-use crate::workspace::{commit, target_folder};
+use crate::workspace::{build_release, commit, target_folder};
 
 /// One long run.
 struct Soak {
     name: &'static str,
     what: &'static str,
-    /// The file of the `tests` package.
-    suite: &'static str,
-    /// The variable that sets the number of rounds.
-    rounds_variable: &'static str,
-    rounds: u64,
+    /// How much of it, unless somebody says.
+    amount: u64,
     /// The variable that sets the seed.
     seed_variable: &'static str,
+    action: Action,
 }
 
-const SOAKS: [Soak; 1] = [Soak {
-    name: "fuzz",
-    what: "random and damaged input for everything that reads a release; 10 times what `test` does",
-    suite: "fuzz",
-    rounds_variable: "LOCKSTEP_FUZZ_CASES",
-    rounds: 1_000_000,
-    seed_variable: "LOCKSTEP_FUZZ_SEED",
-}];
+/// What a long run is.
+#[derive(Clone, Copy)]
+enum Action {
+    /// A file of the `tests` package whose number of rounds a variable sets.
+    Suite { file: &'static str, rounds_variable: &'static str },
+    /// An example of the `tests` package that takes minutes and seed as arguments and judges itself.
+    Program { example: &'static str },
+}
+
+const SOAKS: [Soak; 2] = [
+    Soak {
+        name: "fuzz",
+        what: "random and damaged input for everything that reads a release; 10 times what `test` does",
+        amount: 1_000_000,
+        seed_variable: "LOCKSTEP_FUZZ_SEED",
+        action: Action::Suite { file: "fuzz", rounds_variable: "LOCKSTEP_FUZZ_CASES" },
+    },
+    Soak {
+        name: "lab",
+        what: "one lab under churn, a thousand watches, faults and hostile requests, for 10 minutes or as many as named",
+        amount: 10,
+        seed_variable: "LOCKSTEP_SOAK_SEED",
+        action: Action::Program { example: "lab_soak" },
+    },
+];
 
 /// The names of all long runs with what they do.
 pub fn list() -> String {
     SOAKS.map(|soak| format!("{}  {}\n", soak.name, soak.what)).concat()
 }
 
-/// Runs one of them; whether nothing failed. Its last line is meant for `docs/measurements.md`.
+/// Runs one of them; whether nothing failed. Its last lines are meant for `docs/measurements.md`.
 ///
 /// Each run has its own seed, unless the environment sets one: repeating what `test` does would find nothing.
-pub fn run(name: &str, out: &mut dyn Write) -> Result<bool, Error> {
+pub fn run(name: &str, amount: Option<u64>, out: &mut dyn Write) -> Result<bool, Error> {
     let soak = SOAKS.iter().find(|soak| soak.name == name).ok_or_else(|| Error::Data {
         from: format!("soak `{name}`"),
         what: "there is no such run; `cargo xtask soak --list` names them".into(),
     })?;
-    let rounds = std::env::var(soak.rounds_variable).unwrap_or_else(|_| soak.rounds.to_string());
     let seed = std::env::var(soak.seed_variable).unwrap_or_else(|_| seconds_since_1970().to_string());
-    let arguments = ["test", "--package", "lockstep-tests", "--test", soak.suite, "--locked"];
-    let environment = [(soak.rounds_variable, rounds.as_str()), (soak.seed_variable, seed.as_str())];
+    match soak.action {
+        Action::Suite { file, rounds_variable } => {
+            let named =
+                amount.map(|amount| amount.to_string()).or_else(|| std::env::var(rounds_variable).ok());
+            let rounds = named.unwrap_or_else(|| soak.amount.to_string());
+            suite(soak, file, (rounds_variable, &rounds), &seed, out)
+        }
+        Action::Program { example } => program(soak, example, amount.unwrap_or(soak.amount), &seed, out),
+    }
+}
+
+fn suite(
+    soak: &Soak,
+    file: &str,
+    (variable, rounds): (&'static str, &str),
+    seed: &str,
+    out: &mut dyn Write,
+) -> Result<bool, Error> {
+    let name = soak.name;
+    let arguments = ["test", "--package", "lockstep-tests", "--test", file, "--locked"];
+    let environment = [(variable, rounds), (soak.seed_variable, seed)];
 
     let start = Instant::now();
     let target = target_folder()?;
@@ -62,6 +97,30 @@ pub fn run(name: &str, out: &mut dyn Write) -> Result<bool, Error> {
     );
     writeln!(out, "{line}").map_err(io_error("writing the report"))?;
     Ok(failures == 0)
+}
+
+fn program(soak: &Soak, example: &str, minutes: u64, seed: &str, out: &mut dyn Write) -> Result<bool, Error> {
+    let target = target_folder()?;
+    build_release(&target, &["--package", "lockstep-tests", "--example", example])?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let head = format!(
+        "cargo xtask soak {}: commit {}, {cores} cores, {minutes} min (seed {seed})",
+        soak.name,
+        commit()
+    );
+    writeln!(out, "{head}").map_err(io_error("writing the report"))?;
+    let mut child = Command::new(target.join("release/examples").join(example))
+        .args([minutes.to_string().as_str(), seed])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(io_error(format!("starting `{example}`")))?;
+    // Line by line: somebody may watch it.
+    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
+        let line = line.map_err(io_error(format!("reading from `{example}`")))?;
+        writeln!(out, "{line}").map_err(io_error("writing the report"))?;
+    }
+    Ok(child.wait().map_err(io_error(format!("waiting for `{example}`")))?.success())
 }
 
 fn seconds_since_1970() -> u64 {
@@ -79,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_before_anything_is_built() {
-        let error = run("fuz", &mut Vec::new()).unwrap_err().to_string();
+        let error = run("fuz", None, &mut Vec::new()).unwrap_err().to_string();
         assert!(error.contains("`fuz`") && error.contains("soak --list"), "{error}");
     }
 }

@@ -41,6 +41,19 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(target: &Path, arguments: &[S]) -> Command 
     command
 }
 
+/// Builds something for a measurement.
+pub(crate) fn build_release(target: &Path, what: &[&str]) -> Result<(), Error> {
+    let arguments = [&["build", "--release", "--locked"], what].concat();
+    let output = cargo(target, &arguments).output().map_err(io_error("running `cargo build`"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::Command {
+        command: format!("cargo {}", arguments.join(" ")),
+        log: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
 /// The commit of the checkout, with `+` when files differ from it; `unknown` outside a repository.
 pub(crate) fn commit() -> String {
     let folder = root().display().to_string();

@@ -24,7 +24,7 @@ const PROFILE: &str = "self-managed-high-availability";
 /// How often a kind is asked for that is not served yet.
 const PAUSE: Duration = Duration::from_millis(20);
 /// When a kind is given up; real servers took 11 s at most.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Namespaces that operators create at run time, and that objects of the release live in.
 const RUN_TIME_NAMESPACES: [&str; 9] = [

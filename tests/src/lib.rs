@@ -3,9 +3,9 @@
 pub mod cli;
 pub mod clients;
 pub mod corpus;
-pub mod kubectl_transcript;
 pub mod hostile;
 pub mod install;
+pub mod kubectl_transcript;
 pub mod normalise;
 pub mod page;
 pub mod panics;

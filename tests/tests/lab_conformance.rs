@@ -61,11 +61,11 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use lockstep_lab::{Lab, LabOptions};
 use lockstep_tests::normalise::{Difference, differences};
 use serde_json::{Value, json};
 use target::{Case, Target};
 use xtask::kube::{Server, ServerOptions};
-use lockstep_lab::{Lab, LabOptions};
 
 /// Files of cases.
 const FILES: &[&[Case]] = &[

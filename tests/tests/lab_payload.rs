@@ -245,7 +245,6 @@ async fn client_of(kubeconfig: &Path) -> Client {
     Client::try_from(config).unwrap()
 }
 
-
 /// Refusals with their texts, or the stored objects, without what may differ.
 fn compare(left: &Outcome, right: &Outcome) -> Vec<Difference> {
     let value = |outcome: &Outcome| {

@@ -35,12 +35,15 @@ struct Rollout {
 
 /// Rolls the example release out in virtual time.
 fn roll_out(seed: u64) -> Rollout {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let files = DiskFiles::open(&root().join("examples/releases/1.0.0")).unwrap();
         let profile = "self-managed-high-availability".to_owned();
-        let options =
-            LoadOptions { release_image: "registry.example.com/release:1.0.0".to_owned(), profile: profile.clone() };
+        let options = LoadOptions {
+            release_image: "registry.example.com/release:1.0.0".to_owned(),
+            profile: profile.clone(),
+        };
         let release = Release::load(&files, &options).unwrap();
         let selection = Selection {
             exclude: Some(String::new()),
@@ -52,8 +55,7 @@ fn roll_out(seed: u64) -> Rollout {
             ..Selection::default()
         };
         let clock = Arc::new(Clock::simulated());
-        let options =
-            LabOptions { seed, clock: Arc::clone(&clock), journal: true, ..LabOptions::default() };
+        let options = LabOptions { seed, clock: Arc::clone(&clock), journal: true, ..LabOptions::default() };
         let lab = Lab::new(options);
         let scenario = Scenario::read("rollout.yaml", SCENARIO.as_bytes()).unwrap();
         let facts = ReleaseFacts::of(&release, &selection);
@@ -62,8 +64,7 @@ fn roll_out(seed: u64) -> Rollout {
 
         // Nothing is there that could be deleted.
         let wanted = || release.selected(&selection).filter(|manifest| !manifest.is_delete());
-        let graph =
-            build(Task::list(wanted()), Mode::Updating, InstallOrder::Flat, 0);
+        let graph = build(Task::list(wanted()), Mode::Updating, InstallOrder::Flat, 0);
         let manifests: Vec<Value> = wanted().map(|manifest| manifest.object.clone()).collect();
         let client = lab.client();
         let mut frontier = Frontier::new(&graph);
@@ -152,7 +153,11 @@ async fn is_well(client: &Client, manifest: &Value, role: Role) -> bool {
 fn path(manifest: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let (api_version, kind) = (text(&manifest["apiVersion"])?, text(&manifest["kind"])?);
-    let prefix = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
+    let prefix = if api_version.contains('/') {
+        format!("/apis/{api_version}")
+    } else {
+        format!("/api/{api_version}")
+    };
     let name = text(&manifest["metadata"]["name"])?;
     let (plural, namespaced) = match Schema::builtin().kind(&api_version, &kind) {
         Some(known) => (known.plural.to_owned(), known.namespaced),

@@ -9,7 +9,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use lockstep_lab::{
-    Clock, KubeconfigError, Lab, LabOptions, Login, Rule, Scenario, ServeError, ServeOptions, Serving, World, serve,
+    Clock, KubeconfigError, Lab, LabOptions, Login, Rule, Scenario, ServeError, ServeOptions, Serving, World,
+    serve,
 };
 use lockstep_schema::Schema;
 

@@ -78,12 +78,6 @@ fn storage_of(kind: &Kind) -> Storage {
     }
 }
 
-/// What the server writes for a field of a kind that nobody has set, such as the `status` of a new object; nothing when it is left out.
-pub(crate) fn unset(kind: &Kind, field: &str) -> Option<Value> {
-    let schema = Schema::builtin();
-    walk::Walk::new(schema, Storage::Protobuf).absent(schema.root(kind)?.field(field)?)
-}
-
 // === impl DecodeError ===
 
 impl DecodeError {
@@ -152,13 +146,6 @@ mod tests {
                 "firstTimestamp": null, "lastTimestamp": null, "eventTime": null, "reportingComponent": "",
                 "reportingInstance": ""})
         );
-    }
-
-    #[test]
-    fn an_empty_status_is_what_its_required_fields_make_of_it() {
-        assert_eq!(unset(kind("apps/v1", "Deployment"), "status"), Some(json!({})));
-        assert_eq!(unset(kind("apps/v1", "ReplicaSet"), "status"), Some(json!({"replicas": 0})));
-        assert_eq!(unset(kind("v1", "ConfigMap"), "data"), None);
     }
 
     #[test]

@@ -22,8 +22,6 @@ pub(crate) use rules::{validate, warnings};
 /// What a definition says about serving its objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    /// The name of the definition: plural and group.
-    pub(crate) name: String,
     /// The API group.
     pub(crate) group: String,
     /// The names that are served: the accepted ones, or the wanted ones while nothing is accepted.
@@ -72,8 +70,6 @@ pub(crate) struct Version {
     pub(crate) status: bool,
     /// The scale subresource.
     pub(crate) scale: Option<ScalePaths>,
-    /// The columns of tables, as the definition has them.
-    pub(crate) columns: Vec<Value>,
     /// The JSON paths that field selectors can use, such as `.spec.color`.
     pub(crate) selectable_fields: Vec<String>,
     /// The warning of a deprecated version.
@@ -117,7 +113,7 @@ impl Definition {
             };
             parsed.push(Arc::new(Version::parse(version, schema, spec, &group, &names.kind, namespaced)));
         }
-        Ok(Self { name: text(&crd["metadata"], "name"), group, names, namespaced, versions: parsed })
+        Ok(Self { group, names, namespaced, versions: parsed })
     }
 
     /// A version by its name, served or not.
@@ -223,7 +219,6 @@ impl Version {
             schema,
             status: subresources["status"].is_object(),
             scale,
-            columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
             selectable_fields: version["selectableFields"]
                 .as_array()
                 .map(|fields| fields.iter().map(|field| text(field, "jsonPath")).collect())

@@ -45,8 +45,6 @@ pub(crate) struct Structural {
     pub(crate) list_type: Option<Box<str>>,
     /// `x-kubernetes-list-map-keys`.
     pub(crate) list_map_keys: Vec<Box<str>>,
-    /// `x-kubernetes-map-type`.
-    pub(crate) map_type: Option<Box<str>>,
     /// `x-kubernetes-validations`: rules in the CEL language, kept as they are and not evaluated.
     pub(crate) rules: Vec<Value>,
     /// Whether this node or one below it (outside the junctors) has rules.
@@ -125,7 +123,6 @@ impl Structural {
             embedded: flag("x-kubernetes-embedded-resource"),
             list_type: text("x-kubernetes-list-type").map(Box::from),
             list_map_keys: texts(schema.get("x-kubernetes-list-map-keys")),
-            map_type: text("x-kubernetes-map-type").map(Box::from),
             rules: schema
                 .get("x-kubernetes-validations")
                 .and_then(Value::as_array)

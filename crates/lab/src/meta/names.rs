@@ -223,19 +223,6 @@ pub(crate) fn env_name(value: &str) -> Vec<String> {
     errors
 }
 
-/// An identifier of the language C.
-pub(crate) fn c_identifier(value: &str) -> Vec<String> {
-    let begins = value.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
-    if begins && value.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_') {
-        return Vec::new();
-    }
-    vec![
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' \
-         (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
-            .into(),
-    ]
-}
-
 /// The name of a port.
 pub(crate) fn port_name(value: &str) -> Vec<String> {
     let mut errors = Vec::new();

@@ -227,7 +227,8 @@ fn go_type(names: &Names, suffix: &str) -> String {
 /// A list as a client gets it.
 fn list_document(form: Form, names: Option<&Names>, metadata: Value, items: &[Arc<Value>]) -> Value {
     let mut metadata = metadata;
-    if names.is_some_and(|names| names.is_custom) && form == Form::Whole && metadata.get("continue").is_none() {
+    if names.is_some_and(|names| names.is_custom) && form == Form::Whole && metadata.get("continue").is_none()
+    {
         metadata["continue"] = "".into();
     }
     let mut list = json!({"metadata": metadata});

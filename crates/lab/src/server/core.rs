@@ -101,9 +101,8 @@ impl Core {
         if found["metadata"].get("deletionTimestamp").is_none() {
             return Ok(());
         }
-        let why = format!(
-            "unable to create new content in namespace {namespace} because it is being terminated"
-        );
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut status = Status::forbidden(resource, name, &why);
         if let Some(details) = &mut status.details {
             details.insert(

@@ -58,11 +58,7 @@ pub(crate) enum Deleted {
 impl DeleteOptions {
     /// Reads the body of a deletion, or its query when there is no body.
     pub(crate) fn parse(body: &[u8], query: &Query) -> Result<Self, Status> {
-        let given: Value = if body.is_empty() {
-            from_query(query)?
-        } else {
-            read_options(body)?
-        };
+        let given: Value = if body.is_empty() { from_query(query)? } else { read_options(body)? };
         let mut errors = Vec::new();
         let propagation = match given["propagationPolicy"].as_str() {
             None => None,
@@ -93,9 +89,8 @@ impl DeleteOptions {
         Ok(Self {
             // NB: a negative time counts as one second.
             grace_seconds: grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds }),
-            propagation: propagation.or(orphan.map(|orphan| {
-                if orphan { Propagation::Orphan } else { Propagation::Background }
-            })),
+            propagation: propagation
+                .or(orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background })),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
             dry_run: !dry_run.is_empty(),

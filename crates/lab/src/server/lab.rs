@@ -73,11 +73,12 @@ impl Default for LabOptions {
 impl Lab {
     /// A lab with nothing but the namespaces that every cluster has.
     pub fn new(options: LabOptions) -> Self {
-        let seed = Rng::new(options.seed);
-        let window = Window { events: options.window.max(1), ..Window::default() };
-        let journal = options.journal.then(|| Journal::new(Arc::clone(&options.clock)));
+        let LabOptions { seed, clock, settle, window, compaction, controllers, journal } = options;
+        let seed = Rng::new(seed);
+        let window = Window { events: window.max(1), ..Window::default() };
+        let journal = journal.then(|| Journal::new(Arc::clone(&clock)));
         let mut core = Core::new(&seed, window, journal);
-        let now = options.clock.stamp();
+        let now = clock.stamp();
         for name in NAMESPACES {
             let object = json!({
                 "apiVersion": "v1",
@@ -93,11 +94,11 @@ impl Lab {
             });
             core.put(&Key::new(&namespaces_table(), "", name), object);
         }
-        let shared = Arc::new(Shared::new(core, Arc::clone(&options.clock)));
+        let shared = Arc::new(Shared::new(core, Arc::clone(&clock)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(Arc::clone(&shared).keep_house(options.settle, options.controllers));
-        let faults = Faults::new(&seed, Arc::clone(&options.clock));
-        tasks.spawn(Arc::clone(&shared).forget(options.compaction));
+        tasks.spawn(Arc::clone(&shared).keep_house(settle, controllers));
+        let faults = Faults::new(&seed, Arc::clone(&clock));
+        tasks.spawn(Arc::clone(&shared).forget(compaction));
         tasks.spawn(faults.clone().run_schedule());
         Self { shared, faults, seed, _tasks: tasks }
     }

@@ -88,7 +88,9 @@ impl Start {
     fn of(store: &Store, options: &ListOptions) -> Result<Self, Status> {
         if !options.continue_token.is_empty() {
             if !matches!(options.resource_version.as_str(), "" | "0") {
-                return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+                return Err(Status::bad_request(
+                    "specifying resource version is not allowed when using continue",
+                ));
             }
             return Self::of_token(&options.continue_token);
         }
@@ -103,8 +105,9 @@ impl Start {
     }
 
     fn of_token(token: &str) -> Result<Self, Status> {
-        let bad =
-            |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bad = |why: &str| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
             let at = match error {
                 base64::DecodeError::InvalidByte(at, _) => at,
@@ -227,6 +230,9 @@ mod tests {
         let (store, table) = filled();
         let options = ListOptions { continue_token: "%%".into(), ..ListOptions::default() };
         let error = list(&store, &table, "", &options, true, |_| true).unwrap_err();
-        assert_eq!(error.message, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0");
+        assert_eq!(
+            error.message,
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"
+        );
     }
 }

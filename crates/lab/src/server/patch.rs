@@ -223,7 +223,8 @@ fn apply(
     }
     resource.check_applied(&patch)?;
     let manager = Manager { name: &options.field_manager, subresource: &target.subresource };
-    let merged = resource.apply(old.as_deref(), &patch, manager, options.force.unwrap_or(false), &call.now)?;
+    let merged =
+        resource.apply(old.as_deref(), &patch, manager, options.force.unwrap_or(false), &call.now)?;
     duplicates(call, body, options.field_validation)?;
     let mut object = resource
         .complete_applied(merged)

@@ -117,11 +117,6 @@ impl Target {
             is_old_watch,
         })
     }
-
-    /// The resource as messages name it.
-    pub(crate) fn resource(&self) -> GroupName<'_> {
-        GroupName { group: &self.group, name: &self.plural }
-    }
 }
 
 fn is_namespace_part(word: &str) -> bool {
@@ -157,12 +152,10 @@ impl Query {
         self.0.insert(key.to_owned(), vec![value.to_owned()]);
     }
 
-    fn flag(&self, key: &str) -> Result<Option<bool>, Status> {
-        match self.all(key).first() {
-            None => Ok(None),
-            // NB: the real server takes any text that is not clearly false for true.
-            Some(text) => Ok(Some(!matches!(text.to_ascii_lowercase().as_str(), "false" | "0"))),
-        }
+    fn flag(&self, key: &str) -> Option<bool> {
+        // NB: the real server takes any text that is not clearly false for true.
+        let text = self.0.get(key).map(|values| values.first().map_or("", String::as_str))?;
+        Some(!matches!(text.to_ascii_lowercase().as_str(), "false" | "0"))
     }
 
     fn number(&self, key: &str) -> Result<Option<i64>, Status> {
@@ -183,9 +176,9 @@ impl Query {
             continue_token: self.get("continue").to_owned(),
             resource_version: self.get("resourceVersion").to_owned(),
             version_match: self.get("resourceVersionMatch").to_owned(),
-            watch: self.flag("watch")?.unwrap_or(false),
-            bookmarks: self.flag("allowWatchBookmarks")?.unwrap_or(false),
-            send_initial_events: self.flag("sendInitialEvents")?,
+            watch: self.flag("watch").unwrap_or(false),
+            bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
+            send_initial_events: self.flag("sendInitialEvents"),
             timeout_seconds: self.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok()),
         };
         let errors = if options.watch { options.watch_errors() } else { options.list_errors() };
@@ -196,7 +189,7 @@ impl Query {
     /// The options of a write; `kind` names them in errors, such as `CreateOptions`.
     pub(crate) fn write_options(&self, kind: &str, user_agent: &str) -> Result<WriteOptions, Status> {
         let mut errors = Vec::new();
-        let force = if kind == "PatchOptions" { self.flag("force")? } else { None };
+        let force = if kind == "PatchOptions" { self.flag("force") } else { None };
         let field_manager = self.get("fieldManager");
         if field_manager.len() > 128 {
             errors.push(FieldError {
@@ -228,7 +221,8 @@ impl Query {
         };
         refuse_options(kind, &errors)?;
         let has_field_manager = !field_manager.is_empty();
-        let field_manager = if has_field_manager { field_manager } else { default_manager(user_agent) }.to_owned();
+        let field_manager =
+            if has_field_manager { field_manager } else { default_manager(user_agent) }.to_owned();
         Ok(WriteOptions { dry_run, field_manager, has_field_manager, field_validation, force })
     }
 }
@@ -241,7 +235,8 @@ impl ListOptions {
         let forbidden = |detail: &str| FieldError::forbidden("resourceVersionMatch", detail);
         if !self.version_match.is_empty() {
             if self.resource_version.is_empty() {
-                errors.push(forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"));
+                errors
+                    .push(forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"));
             }
             if !self.continue_token.is_empty() {
                 errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
@@ -255,11 +250,13 @@ impl ListOptions {
                 ));
             }
             if self.version_match == "Exact" && self.resource_version == "0" {
-                errors.push(forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+                errors
+                    .push(forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
             }
         }
         if self.send_initial_events.is_some() {
-            errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+            errors
+                .push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
         errors
     }
@@ -367,7 +364,9 @@ mod tests {
     fn a_wrong_dry_run_is_refused_by_name() {
         let error = Query::parse("dryRun=Some").write_options("CreateOptions", "").unwrap_err();
         assert_eq!(error.code, 422);
-        assert!(error.message.contains("CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value"));
+        assert!(
+            error.message.contains("CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value")
+        );
     }
 
     #[test]
@@ -392,6 +391,8 @@ mod tests {
     #[test]
     fn initial_events_need_the_match_not_older_than() {
         let error = Query::parse("watch=1&sendInitialEvents=true").list_options().unwrap_err();
-        assert!(error.message.contains("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+        assert!(
+            error.message.contains("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        );
     }
 }

@@ -25,7 +25,11 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// What a request selects; wrong selectors are refused.
-    pub(crate) fn of(resource: &Arc<Resource>, target: &Target, options: &ListOptions) -> Result<Self, Status> {
+    pub(crate) fn of(
+        resource: &Arc<Resource>,
+        target: &Target,
+        options: &ListOptions,
+    ) -> Result<Self, Status> {
         let labels = LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?;
         let mut fields = FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?.0;
         for (label, _, _) in &fields {

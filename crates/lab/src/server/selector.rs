@@ -277,7 +277,10 @@ fn split_terms(text: &str) -> Vec<&str> {
 fn first_operator(term: &str) -> Option<(usize, &'static str)> {
     (0..term.len()).find_map(|at| {
         let rest = term.get(at..)?;
-        ["!=", "==", "="].into_iter().find(|operator| rest.starts_with(operator)).map(|operator| (at, operator))
+        ["!=", "==", "="]
+            .into_iter()
+            .find(|operator| rest.starts_with(operator))
+            .map(|operator| (at, operator))
     })
 }
 

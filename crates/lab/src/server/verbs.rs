@@ -155,7 +155,11 @@ fn dispatch(
     let target = &head.target;
     check_query(&head.query)?;
     if !is_in_scope(resource, target) {
-        return if resource.names.is_custom { Ok(Answer::page_not_found()) } else { Err(Status::no_such_resource()) };
+        return if resource.names.is_custom {
+            Ok(Answer::page_not_found())
+        } else {
+            Err(Status::no_such_resource())
+        };
     }
     if !matches!(target.subresource.as_str(), "" | "status" | "finalize" | "approval") {
         return subresource::answer(shared, resource, head, body);
@@ -226,8 +230,8 @@ fn change(
     // A refused wish about addresses and ports of a Service is given back.
     core.services.rollback();
     let written = written?;
-    let code = if written.is_new { 201 } else { 200 };
-    Ok(Answer { warnings: call.warnings, ..Answer::object(code, written.object) })
+    let status_code = if written.is_new { 201 } else { 200 };
+    Ok(Answer { warnings: call.warnings, ..Answer::object(status_code, written.object) })
 }
 
 pub(super) fn wake(shared: &Shared, core: &super::core::Core) {
@@ -327,7 +331,8 @@ fn check_verb(resource: &Resource, target: &Target, verb: &str) -> Result<(), St
         }
     };
     // Namespaced objects are created, and deleted by the dozen, in one namespace.
-    let is_homeless = matches!(verb, "create" | "deletecollection") && names.namespaced && target.namespace.is_empty();
+    let is_homeless =
+        matches!(verb, "create" | "deletecollection") && names.namespaced && target.namespace.is_empty();
     if !is_homeless && verbs.iter().any(|it| it == verb) {
         return Ok(());
     }

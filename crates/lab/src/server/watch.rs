@@ -5,11 +5,13 @@
 //! `410 Gone`, as from the real server; a thousand watches cost a thousand cursors.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::future::{Either, select};
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -110,11 +112,14 @@ impl Watch {
                 continue;
             }
             let bookmark = self.bookmark.unwrap_or(self.end).min(self.end);
-            #[allow(clippy::disallowed_macros, reason = "biased")]
-            let is_change = tokio::select! {
-                biased;
-                changed = self.changed.changed() => changed.is_ok(),
-                () = tokio::time::sleep_until(bookmark) => false,
+            let is_change = {
+                let changed = pin!(self.changed.changed());
+                let alarm = pin!(tokio::time::sleep_until(bookmark));
+                // NB: `select` asks the first one first, always.
+                match select(changed, alarm).await {
+                    Either::Left((changed, _)) => changed.is_ok(),
+                    Either::Right(_) => false,
+                }
             };
             if is_change {
                 continue;

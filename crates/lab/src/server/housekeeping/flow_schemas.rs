@@ -43,7 +43,8 @@ fn tell(core: &mut Core, key: &Key, now: &str) {
     } else {
         ("True", "NotFound", "but there is no such object")
     };
-    let known = old["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Dangling");
+    let known =
+        old["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Dangling");
     if known.is_some_and(|it| it["status"] == status) {
         return;
     }

@@ -87,8 +87,12 @@ fn follow_owners(core: &mut Core, key: &Key, object: &Value, now: &str) {
         return;
     }
     if standing.contains(&Owner::Solid) {
-        let solid: Vec<&Value> =
-            owners.iter().zip(&standing).filter(|(_, it)| **it == Owner::Solid).map(|(owner, _)| owner).collect();
+        let solid: Vec<&Value> = owners
+            .iter()
+            .zip(&standing)
+            .filter(|(_, it)| **it == Owner::Solid)
+            .map(|(owner, _)| owner)
+            .collect();
         let mut new = object.clone();
         keep_owners(&mut new, |owner| solid.contains(&owner));
         core.put(key, new);

@@ -83,9 +83,15 @@ fn finish(core: &mut Core, key: &Key, namespace: &Value, now: &str) {
 }
 
 /// The five conditions of a namespace on its way out.
-fn conditions(remaining: &[(String, usize)], finalizers: &[(String, usize)], now: &str, old: &Value) -> Value {
+fn conditions(
+    remaining: &[(String, usize)],
+    finalizers: &[(String, usize)],
+    now: &str,
+    old: &Value,
+) -> Value {
     let sentence = |list: &[(String, usize)], one: &str| {
-        let parts: Vec<String> = list.iter().map(|(name, number)| format!("{name} {one} {number} resource instances")).collect();
+        let parts: Vec<String> =
+            list.iter().map(|(name, number)| format!("{name} {one} {number} resource instances")).collect();
         parts.join(", ")
     };
     let content = (!remaining.is_empty())
@@ -94,7 +100,12 @@ fn conditions(remaining: &[(String, usize)], finalizers: &[(String, usize)], now
         format!("Some content in the namespace has finalizers remaining: {}", sentence(finalizers, "in"))
     });
     let all = [
-        ("NamespaceDeletionDiscoveryFailure", None, "ResourcesDiscovered", "All resources successfully discovered"),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            None,
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
         (
             "NamespaceDeletionGroupVersionParsingFailure",
             None,
@@ -108,7 +119,12 @@ fn conditions(remaining: &[(String, usize)], finalizers: &[(String, usize)], now
             "All content successfully deleted, may be waiting on finalization",
         ),
         ("NamespaceContentRemaining", content, "ContentRemoved", "All content successfully removed"),
-        ("NamespaceFinalizersRemaining", held, "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+        (
+            "NamespaceFinalizersRemaining",
+            held,
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        ),
     ];
     let conditions = all.into_iter().map(|(kind, problem, reason, message)| {
         let (status, reason, message) = match problem {
@@ -116,7 +132,8 @@ fn conditions(remaining: &[(String, usize)], finalizers: &[(String, usize)], now
             Some(problem) => ("True", "SomeFinalizersRemain", problem),
             None => ("False", reason, message.to_owned()),
         };
-        let known = old["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == kind);
+        let known =
+            old["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == kind);
         let since = known.filter(|it| it["status"] == status).map(|it| it["lastTransitionTime"].clone());
         json!({
             "type": kind,

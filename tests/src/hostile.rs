@@ -262,7 +262,7 @@ impl Hostile {
         for (collection, object) in objects() {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let path = format!("{collection}/{name}");
-            let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"replicas": 3}});
+            let merge = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"replicas": 3}});
             let operations = json!([{"op": "add", "path": "/metadata/labels/x", "value": "y"},
                 {"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"},
                 {"op": "test", "path": "/kind", "value": object["kind"]},
@@ -276,7 +276,7 @@ impl Hostile {
                 Call::apply(&path, "one", &object),
                 Call::apply(&path, "two", &object),
                 Call::apply(&format!("{path}/status"), "three", &object),
-                Call::new("PATCH", &path).body("application/merge-patch+json", patch.to_string()),
+                Call::new("PATCH", &path).body("application/merge-patch+json", merge.to_string()),
                 Call::new("PATCH", &path).body("application/json-patch+json", operations.to_string()),
                 Call::new("GET", &path),
                 Call::new("GET", format!("{collection}?limit=2&labelSelector=app%3Da")),

@@ -20,6 +20,7 @@ mod page;
 mod patch;
 mod registry;
 mod request;
+mod review;
 pub(crate) mod resource;
 mod select;
 mod selector;

@@ -17,6 +17,7 @@ use super::patch::{self, PatchType};
 use super::registry::Missing;
 use super::request::{Query, Target};
 use super::resource::Resource;
+use super::review;
 use super::select::Selection;
 use super::subresource;
 use super::watch;
@@ -191,6 +192,12 @@ fn change(
         "create" => {
             check_content_type(head)?;
             let options = options("CreateOptions")?;
+            if matches!(resource.names.group.as_str(), "authorization.k8s.io" | "authentication.k8s.io") {
+                let question = write::read(&mut call, resource, body, options.field_validation)?;
+                if let Some(answer) = review::answer(resource, &call, &question) {
+                    return Ok(Answer { warnings: call.warnings, ..Answer::document(201, answer) });
+                }
+            }
             write::create(core, &mut call, resource, target, body, &options)
         }
         "update" => {

@@ -6,6 +6,8 @@
 mod message;
 mod wire;
 
+use std::fmt::Write as _;
+
 use lockstep_schema::{Message, Schema};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -119,7 +121,11 @@ fn summary(body: &[u8]) -> String {
     let text = match body.first() {
         None => return "<empty>".into(),
         Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
-        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Some(_) => shown.iter().fold(String::new(), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        }),
     };
     if body.len() > SUMMARY { format!("{text} ...") } else { text }
 }

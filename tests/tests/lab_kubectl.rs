@@ -97,7 +97,7 @@ impl Target {
         let (code, stdout, stderr) = thread::scope(|scope| {
             // Beside the waiting: a command that nobody reads stops when its pipe is full.
             let readers = (scope.spawn(|| all(stdout)), scope.spawn(|| all(stderr)));
-            let code = end(&mut child);
+            let code = end(&mut child, PATIENCE);
             (code, readers.0.join().unwrap(), readers.1.join().unwrap())
         });
         let text = |bytes: &[u8]| plain(&String::from_utf8_lossy(bytes), &self.address);
@@ -150,13 +150,13 @@ impl Target {
 }
 
 /// The exit code of a command; one that takes too long is ended and has none.
-fn end(child: &mut Child) -> Option<i32> {
+fn end(child: &mut Child, patience: Duration) -> Option<i32> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return Some(status.code().unwrap_or(-1));
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > patience {
             // It may end in this very moment.
             let _ = child.kill();
             child.wait().unwrap();
@@ -436,4 +436,13 @@ fn one_script_has_equal_results_on_both_servers() {
 #[test]
 fn words_in_quotes_are_one_argument() {
     assert_eq!(words("a 'b c' --x='{\"d\": 1}'"), ["a", "b c", "--x={\"d\": 1}"]);
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    assert_eq!(end(&mut child, Duration::from_millis(20)), None);
+    assert!(child.try_wait().unwrap().is_some(), "it is gone");
+    let mut child = Command::new("false").spawn().unwrap();
+    assert_eq!(end(&mut child, PATIENCE), Some(1));
 }

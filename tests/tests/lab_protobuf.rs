@@ -319,8 +319,8 @@ fn kubectl_create_stores_the_same_objects_on_both_servers() {
             wrong.push(format!("{command}: {} | {}", real.stderr, log.join("\n")));
             continue;
         }
-        let read = format!("get {object} -o json --show-managed-fields");
-        let [real, ours] = [SERVER.kubeconfig(), &lab.kubeconfig].map(|it| kubectl::run(it, &read).stdout);
+        let show = format!("get {object} -o json --show-managed-fields");
+        let [real, ours] = [SERVER.kubeconfig(), &lab.kubeconfig].map(|it| kubectl::run(it, &show).stdout);
         let (left, right) = (one.value(&parse(real.as_bytes())), two.value(&parse(ours.as_bytes())));
         for it in differences(&left, &right) {
             wrong.push(format!("{command} (server | lab): {it}"));

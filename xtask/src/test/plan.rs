@@ -74,7 +74,7 @@ pub(super) fn plan() -> Result<Vec<Step>, Error> {
     steps.extend(with_kube);
     steps.push(Step {
         name: "schema".into(),
-        what: "crates/schema/data/kinds.json is what a real API server says".into(),
+        what: "the files in crates/schema/data are what a real API server says".into(),
         action: Action::Schema,
     });
     Ok(steps)

@@ -156,12 +156,21 @@ impl Store {
     /// Forgets how lists looked before a version; watches still know their events.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision);
+        let compacted = self.compacted;
+        self.tables.retain(|_, table| !table.is_over(compacted));
+    }
+
+    /// Marks a table whose resource is gone; it vanishes when nobody can ask for its events any more.
+    pub(crate) fn close(&mut self, table: &TableName) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.close();
+        }
     }
 
     /// Makes a table whose history begins now; nothing happens when it is there.
     pub(crate) fn open(&mut self, table: &TableName) {
         let revision = self.revision;
-        self.tables.entry(table.clone()).or_insert_with(|| Table::starting_at(revision));
+        self.tables.entry(table.clone()).or_insert_with(|| Table::starting_at(revision)).reopen();
     }
 
     /// The events of a table after a version, oldest first, at most `limit` of them.

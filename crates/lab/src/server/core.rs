@@ -64,12 +64,12 @@ impl Core {
         if let Some(resource) = self.registry.of_table(&key.table) {
             resource.renew(&mut object);
         }
-        let change = if self.store.get(key).is_some() { "MODIFIED" } else { "ADDED" };
+        let previous = self.store.get(key).cloned();
         let object = self.store.put(key, object);
         if let Some(journal) = &mut self.journal {
-            journal.note(change, key, &object);
+            journal.note(if previous.is_some() { "MODIFIED" } else { "ADDED" }, key, &object);
         }
-        self.work.after_put(key, &object);
+        self.work.after_put(&self.store, key, previous.as_deref(), &object);
         object
     }
 
@@ -79,7 +79,9 @@ impl Core {
         if let Some(journal) = &mut self.journal {
             journal.note("DELETED", key, &last);
         }
-        self.services.release(&last);
+        if (&*key.table.group, &*key.table.plural) == ("", "services") {
+            self.services.release(&last);
+        }
         self.work.after_remove(&self.store, key, &last);
         Some(last)
     }

@@ -208,7 +208,7 @@ pub(crate) fn remove(
             new["metadata"]["deletionTimestamp"] = at.into();
             new["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
             if let Some(generation) = metadata["generation"].as_i64().filter(|_| !is_marked) {
-                new["metadata"]["generation"] = (generation + 1).into();
+                new["metadata"]["generation"] = generation.saturating_add(1).into();
             }
             Some(seconds)
         }
@@ -345,7 +345,7 @@ fn mark(object: &mut Value, now: &str) {
     let metadata = &mut object["metadata"];
     if metadata.get("deletionTimestamp").is_none() {
         if let Some(generation) = metadata["generation"].as_i64().filter(|&generation| generation > 0) {
-            metadata["generation"] = (generation + 1).into();
+            metadata["generation"] = generation.saturating_add(1).into();
         }
         metadata["deletionTimestamp"] = now.into();
     } else if metadata["deletionTimestamp"].as_str().is_some_and(|at| at > now) {

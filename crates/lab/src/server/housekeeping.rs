@@ -30,7 +30,13 @@ impl Work {
     }
 
     /// Notes what follows from a write.
-    pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
+    pub(crate) fn after_put(&mut self, store: &Store, key: &Key, previous: Option<&Value>, object: &Value) {
+        for owner in owners(previous.unwrap_or(&Value::Null)) {
+            // It may have waited for a reference that is gone now.
+            if let Some(owner) = store.with_uid(owner).cloned() {
+                self.note_if_deleted(store, owner);
+            }
+        }
         let metadata = &object["metadata"];
         let is_deleted = metadata.get("deletionTimestamp").is_some();
         let concerns = key.table == definitions_table()
@@ -48,12 +54,8 @@ impl Work {
         if let Some(uid) = metadata["uid"].as_str() {
             self.keys.extend(store.dependents(uid).cloned());
         }
-        for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
-            // Its owner may have waited for it.
-            if let Some(owner) = owner["uid"].as_str().and_then(|uid| store.with_uid(uid)) {
-                self.keys.insert(owner.clone());
-            }
-        }
+        // Its owners may have waited for it.
+        self.keys.extend(owners(last).filter_map(|uid| store.with_uid(uid)).cloned());
         if !key.namespace().is_empty() {
             self.note_if_deleted(store, Key::new(&namespaces_table(), "", key.namespace()));
         }
@@ -64,6 +66,11 @@ impl Work {
         }
     }
 
+    /// Notes that an object has to be looked at.
+    pub(super) fn note(&mut self, key: Key) {
+        self.keys.insert(key);
+    }
+
     fn note_if_deleted(&mut self, store: &Store, key: Key) {
         if store.get(&key).is_some_and(|object| object["metadata"].get("deletionTimestamp").is_some()) {
             self.keys.insert(key);
@@ -71,12 +78,20 @@ impl Work {
     }
 }
 
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+}
+
 /// Does what has to be done now; what follows from that waits for the next round.
 ///
 /// CRDs come into force in the server itself; the rest is the work of a controller manager, which may be missing.
 pub(crate) fn round(core: &mut Core, now: &str, has_controllers: bool) {
     let keys = std::mem::take(&mut core.work.keys);
-    for key in keys {
+    // Definitions last: while a kind is served it is known what became of its objects.
+    let (definitions, others): (Vec<Key>, Vec<Key>) =
+        keys.into_iter().partition(|key| key.table == definitions_table());
+    for key in others.into_iter().chain(definitions) {
         if key.table == definitions_table() {
             definitions::settle(core, &key, now);
         }

@@ -8,11 +8,35 @@
 use serde_json::{Map, Value};
 
 /// Applies the operations of a patch one after the other; fails with the first that does not apply.
-pub(crate) fn apply(document: Value, operations: &[Value]) -> Result<Value, String> {
-    operations.iter().try_fold(document, step)
+pub(crate) fn apply(mut document: Value, operations: &[Value]) -> Result<Value, String> {
+    let mut copied = 0;
+    for operation in operations {
+        document = step(document, operation, &mut copied)?;
+    }
+    Ok(document)
 }
 
-fn step(mut document: Value, operation: &Value) -> Result<Value, String> {
+/// How many bytes one patch may copy, as on the real server.
+const MOST_COPIED: usize = 3 << 20;
+/// How deep a patch may build; deeper documents cannot be read again.
+const DEEPEST: usize = 120;
+
+/// Refuses a value that would reach too deep at a path.
+fn check_depth(path: &str, value: &Value) -> Result<(), String> {
+    fn depth(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+            Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+    if path.split('/').count() + depth(value) > DEEPEST {
+        return Err(format!("the document would be more than {DEEPEST} levels deep"));
+    }
+    Ok(())
+}
+
+fn step(mut document: Value, operation: &Value, copied: &mut usize) -> Result<Value, String> {
     let text = |key: &str| {
         operation.get(key).and_then(Value::as_str).ok_or_else(|| format!("operation missing {key} field"))
     };
@@ -20,8 +44,10 @@ fn step(mut document: Value, operation: &Value) -> Result<Value, String> {
     let kind = text("op").unwrap_or("unknown");
     match kind {
         "add" => {
+            let value = value();
+            check_depth(text("path")?, &value)?;
             let (holder, key) = find(&mut document, text("path")?)?;
-            add(holder, &key, value())?;
+            add(holder, &key, value)?;
         }
         "remove" => {
             let (holder, key) = find(&mut document, text("path")?)?;
@@ -42,12 +68,18 @@ fn step(mut document: Value, operation: &Value) -> Result<Value, String> {
             let (holder, key) = find(&mut document, text("from")?)?;
             let value = get(holder, &key)?;
             remove(holder, &key)?;
+            check_depth(text("path")?, &value)?;
             let (holder, key) = find(&mut document, text("path")?)?;
             add(holder, &key, value)?;
         }
         "copy" => {
             let (holder, key) = find(&mut document, text("from")?)?;
             let value = get(holder, &key)?;
+            check_depth(text("path")?, &value)?;
+            *copied += value.to_string().len();
+            if *copied > MOST_COPIED {
+                return Err(format!("the operations copy more than {MOST_COPIED} bytes"));
+            }
             let (holder, key) = find(&mut document, text("path")?)?;
             add(holder, &key, value)?;
         }

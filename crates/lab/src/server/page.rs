@@ -146,7 +146,7 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
 }
 
 /// 504: the version is newer than anything here.
-fn too_large(asked: u64, current: u64) -> Status {
+pub(crate) fn too_large(asked: u64, current: u64) -> Status {
     let details = json!({
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,

@@ -119,23 +119,50 @@ impl Resource {
         let served = definition.versions.iter().filter(|version| version.served);
         served
             .map(|version| {
-                let schema = crd["spec"]["versions"].as_array().into_iter().flatten();
-                let schema = schema.clone().find(|it| it["name"] == version.name.as_str());
+                let schemas = crd["spec"]["versions"].as_array().into_iter().flatten();
+                let schema = schemas.clone().find(|it| it["name"] == version.name.as_str());
                 let schema = schema.map_or(&Value::Null, |it| &it["schema"]["openAPIV3Schema"]);
-                Self {
-                    names: Names::of_version(definition, version),
-                    table: TableName::new(&definition.group, &definition.names.plural),
-                    sort: Sort::Custom(Custom {
+                let types = fields::custom_types(schema);
+                Self::of_version(
+                    definition,
+                    version,
+                    Custom {
                         definition: Arc::clone(definition),
                         version: Arc::clone(version),
-                        types: fields::custom_types(schema),
+                        types,
                         is_terminating,
                         generation,
                         since,
-                    }),
-                }
+                    },
+                )
             })
             .collect()
+    }
+
+    /// The stored version of a CRD that serves none, for the deletion of what is left of it.
+    pub(crate) fn of_stored(crd: &Value) -> Option<Self> {
+        let definition = Arc::new(Definition::parse(crd).ok()?);
+        let version = Arc::clone(definition.storage()?);
+        Some(Self::of_version(
+            &definition,
+            &version,
+            Custom {
+                definition: Arc::clone(&definition),
+                version: Arc::clone(&version),
+                types: fields::custom_types(&Value::Null),
+                is_terminating: true,
+                generation: None,
+                since: 0,
+            },
+        ))
+    }
+
+    fn of_version(definition: &Definition, version: &Version, custom: Custom) -> Self {
+        Self {
+            names: Names::of_version(definition, version),
+            table: TableName::new(&definition.group, &definition.names.plural),
+            sort: Sort::Custom(custom),
+        }
     }
 
     /// The resource as messages name it.

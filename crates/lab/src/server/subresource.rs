@@ -65,7 +65,11 @@ pub(super) fn answer(
     let answer = match (target.subresource.as_str(), verb) {
         ("scale", "get") => Ok(Answer::document(200, scale_of(resource, &old)?)),
         ("scale", _) => rescale(&mut core, &mut call, resource, head, &key, &old, body),
-        ("binding", "create") => bind(&mut core, &key, &old, target, &call.now, &binding.unwrap_or_default()),
+        ("binding", "create") => {
+            let options = head.query.write_options("CreateOptions", &head.user_agent)?;
+            let binding = binding.unwrap_or_default();
+            bind(&mut core, &key, &old, target, &call.now, &binding, options.dry_run)
+        }
         (part, _) => Err(Status::new(
             501,
             "NotImplemented",
@@ -153,7 +157,6 @@ fn rescale(
             }
         }
     }
-    new["metadata"]["resourceVersion"] = after["metadata"]["resourceVersion"].clone();
     let whole = Target { subresource: String::new(), ..target.clone() };
     let object = store_changed(core, call, resource, &whole, key, old, new, &options, false)?;
     let mut answer = Answer::document(200, scale_of(resource, &object)?);
@@ -245,6 +248,7 @@ fn bind(
     target: &Target,
     now: &str,
     binding: &Value,
+    is_dry_run: bool,
 ) -> Result<Answer, Status> {
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     let pods = GroupName { group: "", name: "pods/binding" };
@@ -269,7 +273,9 @@ fn bind(
         }
         _ => new["status"]["conditions"] = json!([condition]),
     }
-    core.put(key, new);
+    if !is_dry_run {
+        core.put(key, new);
+    }
     let done =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::document(201, done))

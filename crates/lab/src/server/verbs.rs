@@ -250,7 +250,11 @@ pub(super) fn wake(shared: &Shared, core: &super::core::Core) {
 fn get(shared: &Shared, resource: &Resource, head: &Head) -> Result<Answer, Status> {
     let target = &head.target;
     // Any version that is not of the future will do: there is only the newest.
-    page::parse_version(head.query.get("resourceVersion"))?;
+    let asked = page::parse_version(head.query.get("resourceVersion"))?;
+    let current = shared.core().store.revision();
+    if asked > current {
+        return Err(page::too_large(asked, current));
+    }
     let key = Key::new(&resource.table, &target.namespace, &target.name);
     match shared.core().store.get(&key) {
         Some(object) => Ok(Answer::object(200, Arc::clone(object))),

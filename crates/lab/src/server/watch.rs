@@ -31,6 +31,8 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// A watch without a limit of its own stays open this long, and up to twice as long.
 const DEFAULT_LIFE: Duration = Duration::from_mins(30);
+/// No watch stays open longer.
+const LONGEST_LIFE: Duration = Duration::from_hours(24 * 365);
 /// How many events are taken from the store at once.
 const BATCH: usize = 64;
 
@@ -40,6 +42,10 @@ struct Watch {
     resource: Arc<Resource>,
     selection: Selection,
     form: Form,
+    /// What was there when the watch began and was not sent yet; shared with the store, not copied.
+    state: VecDeque<Arc<Value>>,
+    /// Whether a bookmark tells where that ends.
+    marks_state: bool,
     /// Encoded events that wait to be sent.
     ready: VecDeque<Bytes>,
     /// The version up to which events were looked at.
@@ -67,13 +73,16 @@ pub(super) fn open(
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => DEFAULT_LIFE.mul_f64(1.0 + core.jitter.fraction()),
     };
-    let end = Instant::now() + shared.clock.scaled(life);
+    // A client may ask for centuries; a year is for ever.
+    let end = Instant::now() + shared.clock.scaled(life.min(LONGEST_LIFE));
     let seen = if with_state || asked == 0 { core.store.revision() } else { asked };
     let mut watch = Watch {
         shared: Arc::clone(shared),
         resource: Arc::clone(resource),
         selection,
         form,
+        state: VecDeque::new(),
+        marks_state: false,
         ready: VecDeque::new(),
         seen,
         marked: seen,
@@ -104,7 +113,14 @@ impl Watch {
             if let Some(chunk) = self.ready.pop_front() {
                 return Some(chunk);
             }
-            if self.is_over {
+            if let Some(object) = self.state.pop_front() {
+                self.push_object("ADDED", &object);
+                if self.state.is_empty() && self.marks_state {
+                    self.send_bookmark(true);
+                }
+                continue;
+            }
+            if self.is_over || Instant::now() >= self.end {
                 return None;
             }
             self.changed.mark_unchanged();
@@ -117,15 +133,14 @@ impl Watch {
                 let alarm = pin!(tokio::time::sleep_until(bookmark));
                 // NB: `select` asks the first one first, always.
                 match select(changed, alarm).await {
-                    Either::Left((changed, _)) => changed.is_ok(),
+                    Either::Left((Ok(()), _)) => true,
+                    // The resource is gone for good.
+                    Either::Left((Err(_), _)) => return None,
                     Either::Right(_) => false,
                 }
             };
             if is_change {
                 continue;
-            }
-            if Instant::now() >= self.end {
-                return None;
             }
             if self.seen > self.marked {
                 self.send_bookmark(false);
@@ -179,12 +194,10 @@ impl Watch {
 
     fn send_state(&mut self, store: &Store, with_end_mark: bool) {
         let objects = store.objects(&self.resource.table, &self.selection.namespace);
-        for (path, object) in &objects {
-            if self.selection.takes(path, object) {
-                self.push_object("ADDED", object);
-            }
-        }
-        if with_end_mark {
+        let taken = objects.into_iter().filter(|(path, object)| self.selection.takes(path, object));
+        self.state = taken.map(|(_, object)| object).collect();
+        self.marks_state = with_end_mark;
+        if self.state.is_empty() && with_end_mark {
             self.send_bookmark(true);
         }
     }

@@ -9,10 +9,13 @@ use super::request::{FieldValidation, Target, WriteOptions};
 use super::resource::{Manager, Resource};
 use crate::crd::go;
 use crate::status::{GroupName, Status};
-use crate::store::Key;
+use crate::store::{Key, TableName};
 
 /// The largest object that etcd takes in its standard configuration.
 const LARGEST_OBJECT: usize = 1_572_864;
+
+/// How often a name is made up again when it is taken.
+const NAME_ATTEMPTS: usize = 8;
 
 /// What became of an object.
 #[derive(Debug)]
@@ -45,7 +48,7 @@ pub(crate) fn create(
         return Err(Status::bare("resourceVersion should not be set on objects to be created"));
     }
     remove_meta(&mut object, "resourceVersion");
-    name_it(core, &mut object);
+    name_it(core, &resource.table, &mut object);
     store_new(core, call, resource, object, options, true)
 }
 
@@ -188,7 +191,7 @@ pub(crate) fn store_changed(
         return Ok(Arc::new(object));
     }
     core.services.commit();
-    if is_finished(&object, old) {
+    if is_finished(resource, &object, old) {
         core.remove(key);
         return Ok(Arc::new(object));
     }
@@ -210,16 +213,13 @@ fn parse_version(given: &str) -> Result<u64, Status> {
 }
 
 /// Whether an update takes the last thing away that kept a deleted object.
-fn is_finished(new: &Value, old: &Value) -> bool {
-    let has_finalizers = |object: &Value| {
-        let listed = |field: &Value| field.as_array().is_some_and(|list| !list.is_empty());
-        listed(&object["metadata"]["finalizers"])
-            || (object["kind"] == "Namespace" && listed(&object["spec"]["finalizers"]))
-    };
+fn is_finished(resource: &Resource, new: &Value, old: &Value) -> bool {
+    let finalizers = new["metadata"]["finalizers"].as_array();
+    let is_held = finalizers.is_some_and(|list| !list.is_empty()) || resource.is_held(new);
     let metadata = &old["metadata"];
     metadata.get("deletionTimestamp").is_some()
         && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-        && !has_finalizers(new)
+        && !is_held
 }
 
 /// The object in a body, read, filled with defaults, and with its unknown fields dealt with.
@@ -316,7 +316,7 @@ fn storage_key(resource: &Resource, target: &Target) -> String {
 }
 
 /// Makes up a name from `generateName`.
-fn name_it(core: &mut Core, object: &mut Value) {
+fn name_it(core: &mut Core, table: &TableName, object: &mut Value) {
     let metadata = &object["metadata"];
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if prefix.is_empty() || !metadata["name"].as_str().unwrap_or_default().is_empty() {
@@ -324,7 +324,15 @@ fn name_it(core: &mut Core, object: &mut Value) {
     }
     // Names of 63 letters fit everywhere.
     let prefix: String = prefix.chars().take(58).collect();
-    object["metadata"]["name"] = format!("{prefix}{}", core.names.name_suffix()).into();
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    let mut name = String::new();
+    for _ in 0..NAME_ATTEMPTS {
+        name = format!("{prefix}{}", core.names.name_suffix());
+        if core.store.get(&Key::new(table, namespace, &name)).is_none() {
+            break;
+        }
+    }
+    object["metadata"]["name"] = name.into();
 }
 
 /// Drops owner references that occur twice, with a warning.

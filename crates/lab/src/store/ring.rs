@@ -94,6 +94,11 @@ impl Ring {
         }
     }
 
+    /// The number of the last event; 0 when there was none.
+    pub(super) fn last(&self) -> u64 {
+        self.events.back().map_or(self.forgotten_until, |event| event.revision)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }

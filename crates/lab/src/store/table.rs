@@ -24,6 +24,7 @@ pub(super) struct Table {
     objects: BTreeMap<String, Arc<Value>>,
     ring: Ring,
     wake: watch::Sender<u64>,
+    is_closed: bool,
 }
 
 /// A table at one moment.
@@ -53,7 +54,12 @@ pub(crate) fn path_of(namespace: &str, name: &str) -> String {
 
 impl Default for Table {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), ring: Ring::default(), wake: watch::Sender::new(0) }
+        Self {
+            objects: BTreeMap::new(),
+            ring: Ring::default(),
+            wake: watch::Sender::new(0),
+            is_closed: false,
+        }
     }
 }
 
@@ -61,6 +67,19 @@ impl Table {
     /// An empty table that knows nothing from before a version.
     pub(super) fn starting_at(revision: u64) -> Self {
         Self { ring: Ring::starting_at(revision), ..Self::default() }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub(super) fn reopen(&mut self) {
+        self.is_closed = false;
+    }
+
+    /// Whether nothing is left that anybody could ask for.
+    pub(super) fn is_over(&self, compacted: u64) -> bool {
+        self.is_closed && self.objects.is_empty() && self.ring.last() <= compacted
     }
 
     pub(super) fn get(&self, path: &str) -> Option<&Arc<Value>> {

@@ -45,8 +45,37 @@ pub(crate) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     warnings
 }
 
+/// Labels of nodes that are on their way out.
+const NODE_LABELS: [(&str, &str); 8] = [
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
+];
+
 fn pod(pod: &Cursor<'_, '_>, warnings: &mut Vec<String>) {
     let spec = pod.field("spec");
+    for (label, _) in spec.field("nodeSelector").entries() {
+        if let Some((_, why)) = NODE_LABELS.iter().find(|(known, _)| *known == label) {
+            warnings.push(format!("{}: {why}", spec.field("nodeSelector").key(label).path()));
+        }
+    }
     for constraint in spec.field("topologySpreadConstraints").items() {
         let selector = constraint.field("labelSelector");
         if !selector.is_set() {

@@ -45,6 +45,10 @@ pub(super) fn index(served: &[Names]) -> Answer {
 
 /// `/openapi/v3/api/V` and `/openapi/v3/apis/G/V`.
 pub(super) fn v3(served: &[Names], question: &Question<'_>, name: &str) -> Answer {
+    if question.accept.contains(PROTOBUF_V2) {
+        // Whoever asks like that looks for one kind and finds none; the smallest document says `swagger: "2.0"`.
+        return Answer::text(200, PROTOBUF_V2_ANSWER, "\n\u{3}2.0".to_owned());
+    }
     if !accepts_json(question.accept) {
         return Answer { headers: vec![("vary", "Accept".into())], ..Answer::empty(406) };
     }
@@ -68,6 +72,11 @@ pub(super) fn v3(served: &[Names], question: &Question<'_>, name: &str) -> Answe
         None => Answer { headers, ..Answer::text(200, JSON, body) },
     }
 }
+
+/// What `kubectl` asks for when it does not know a kind.
+const PROTOBUF_V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// How the real server names what it answers then.
+const PROTOBUF_V2_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// `/openapi/v2`: all in one document, in the older generation of the format.
 pub(super) fn v2(served: &[Names], question: &Question<'_>) -> Answer {

@@ -15,7 +15,10 @@ use crate::store::{Key, TableName};
 pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
     let Some(crd) = core.store.get(key).cloned() else {
         let Some((plural, group)) = key.name().split_once('.') else { return };
-        core.registry.replace_custom(&TableName::new(group, plural), Vec::new());
+        let table = TableName::new(group, plural);
+        core.registry.replace_custom(&table, Vec::new());
+        core.store.close(&table);
+        look_again(core, key, group);
         return;
     };
     let mut new = Value::clone(&crd);
@@ -42,6 +45,16 @@ fn put_status(core: &mut Core, key: &Key, old: &Value, mut new: Value, now: &str
     core.put(key, new)
 }
 
+/// Looks again at the definitions of a group that could not have their names so far.
+fn look_again(core: &mut Core, key: &Key, group: &str) {
+    for (path, other) in core.store.objects(&definitions_table(), "") {
+        let is_waiting = other["spec"]["group"] == group && !lifecycle::is_true(&other, "NamesAccepted");
+        if is_waiting && path != key.path {
+            core.work.note(Key { table: definitions_table(), path });
+        }
+    }
+}
+
 /// Serves what is established, and nothing else.
 fn serve(core: &mut Core, crd: &Value) {
     let Ok(definition) = Definition::parse(crd) else { return };
@@ -64,7 +77,8 @@ fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let table = TableName::new(&text(&crd["spec"]["group"]), &text(&crd["spec"]["names"]["plural"]));
-    if let Some(resource) = core.registry.of_table(&table).cloned() {
+    let resource = core.registry.of_table(&table).cloned().or_else(|| Resource::of_stored(crd).map(Arc::new));
+    if let Some(resource) = resource {
         for (path, _) in core.store.objects(&table, "") {
             let at = Key { table: table.clone(), path };
             drop(remove(core, now, &resource, &at, &DeleteOptions::default()));
@@ -76,9 +90,9 @@ fn clean_up(core: &mut Core, key: &Key, crd: &Value, now: &str) {
     if new == *crd {
         return;
     }
-    let is_free = new["metadata"].get("finalizers").is_none();
-    put_status(core, key, crd, new, now);
-    if is_done && is_free {
+    if is_done && new["metadata"].get("finalizers").is_none() {
         core.remove(key);
+    } else {
+        put_status(core, key, crd, new, now);
     }
 }

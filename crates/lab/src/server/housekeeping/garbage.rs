@@ -107,22 +107,42 @@ fn follow_owners(core: &mut Core, key: &Key, object: &Value, now: &str) {
     } else {
         Some(Propagation::Background)
     };
+    if propagation == Some(Propagation::Foreground) && is_in_a_ring(core, uid) {
+        // Two objects that own each other would wait for each other for ever.
+        let mut new = object.clone();
+        for owner in
+            new.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            owner["blockOwnerDeletion"] = false.into();
+        }
+        core.put(key, new);
+    }
     let Some(resource) = core.registry.of_table(&key.table).cloned() else { return };
     let options = DeleteOptions { propagation, uid: Some(uid.to_owned()), ..DeleteOptions::default() };
     // It was just there; what refuses the deletion refuses it to anybody.
     drop(remove(core, now, &resource, key, &options));
 }
 
+/// Whether a dependent of an object waits for its own dependents already.
+fn is_in_a_ring(core: &Core, uid: &str) -> bool {
+    core.store.dependents(uid).filter_map(|dependent| core.store.get(dependent)).any(|dependent| {
+        dependent["metadata"].get("deletionTimestamp").is_some() && has_finalizer(dependent, FOREGROUND)
+    })
+}
+
 fn standing_of(core: &Core, key: &Key, owner: &Value) -> Option<Owner> {
     let text = |field: &str| owner[field].as_str().unwrap_or_default();
     let resource = core.registry.of_kind(text("apiVersion"), text("kind"))?;
+    if resource.names.namespaced && key.namespace().is_empty() {
+        // Something without a namespace cannot be owned by something in one; nobody decides about it.
+        return None;
+    }
     let namespace = if resource.names.namespaced { key.namespace() } else { "" };
     let found = core.store.get(&Key::new(&resource.table, namespace, text("name")));
     Some(match found {
         Some(found) if found["metadata"]["uid"] == owner["uid"] => {
-            let is_waiting = found["metadata"].get("deletionTimestamp").is_some()
-                && has_finalizer(found, FOREGROUND)
-                && owner["blockOwnerDeletion"] == true;
+            let is_waiting =
+                found["metadata"].get("deletionTimestamp").is_some() && has_finalizer(found, FOREGROUND);
             if is_waiting { Owner::Waiting } else { Owner::Solid }
         }
         _ => Owner::Absent,

@@ -222,6 +222,11 @@ impl Custom {
     fn coerce(&self, object: &mut Value) -> Result<Vec<String>, String> {
         go_json::settle_numbers(object);
         if !self.is_own(object) {
+            let metadata = &object["metadata"];
+            if !metadata.is_object() && !metadata.is_null() {
+                let found = go_json::describe(metadata);
+                return Err(format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"));
+            }
             return Ok(Vec::new());
         }
         self.version.schema.prune(object)

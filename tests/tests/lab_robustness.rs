@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 use xtask::kube::{Server, ServerOptions};
 
 /// How long something may take that takes no time, on a machine that is busy with other suites.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 fn config_map(name: &str, data: &str) -> Value {

@@ -1,6 +1,7 @@
 //! A release applied to an API server, as an operator does it: server-side apply in three waves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -49,11 +50,11 @@ pub struct Install {
     /// Whether it is a real one, and no example of ours.
     pub is_real: bool,
     /// Namespaces and CRDs; those CRDs first that objects of the release need.
-    first: Vec<Item>,
+    first: Vec<Arc<Item>>,
     /// Objects of built-in kinds.
-    builtin: Vec<Item>,
+    builtin: Vec<Arc<Item>>,
     /// Objects of kinds that CRDs define.
-    custom: Vec<Item>,
+    custom: Vec<Arc<Item>>,
 }
 
 /// One object and where it goes.
@@ -118,7 +119,7 @@ impl Install {
             let kind = (text(&object["apiVersion"]).to_owned(), text(&object["kind"]).to_owned());
             let is_builtin = Schema::builtin().kind(&kind.0, &kind.1).is_some();
             let place = places.get(&kind);
-            let item = Item::new(object, place.unwrap_or_else(|| missing(&kind)));
+            let item = Arc::new(Item::new(object, place.unwrap_or_else(|| missing(&kind))));
             match kind.1.as_str() {
                 "Namespace" | "CustomResourceDefinition" => install.first.push(item),
                 _ if is_builtin => install.builtin.push(item),
@@ -179,19 +180,16 @@ async fn expect_created(client: &Client, collection: &str, object: &Value) {
     assert_eq!(answer.code, 201, "{collection}: {}", answer.body);
 }
 
-async fn apply(client: &Client, items: &[Item]) -> BTreeMap<String, String> {
-    let parameters = PatchParams::apply(MANAGER).force();
-    let results = futures::stream::iter(items).map(async |item| {
-        let request =
-            Request::new(&item.collection).patch(&item.name, &parameters, &Patch::Apply(&item.object));
-        let request = request.map_err(|error| error.to_string());
-        let result = match request {
-            Ok(request) => client.request::<Value>(request).await.map_err(|error| reason(&error)),
-            Err(error) => Err(error),
-        };
-        result.err().map(|reason| (item.label.clone(), reason))
+/// Applies objects, each in a task of its own; gives those that were refused, and why.
+async fn apply(client: &Client, items: &[Arc<Item>]) -> BTreeMap<String, String> {
+    let tasks = futures::stream::iter(items).map(|item| {
+        let (client, item) = (client.clone(), Arc::clone(item));
+        tokio::spawn(
+            async move { item.apply(&client).await.err().map(|reason| (item.label.clone(), reason)) },
+        )
     });
-    results.buffer_unordered(CONCURRENCY).filter_map(std::future::ready).collect().await
+    let results = tasks.buffer_unordered(CONCURRENCY);
+    results.filter_map(async |result| result.expect("no request panics")).collect().await
 }
 
 fn reason(error: &kube::Error) -> String {
@@ -229,6 +227,14 @@ impl Item {
             format!("/{api}/{api_version}/namespaces/{namespace}/{}", place.plural)
         };
         Self { label: format!("{kind} {namespace}/{name}"), list, collection, name, object }
+    }
+
+    async fn apply(&self, client: &Client) -> Result<Value, String> {
+        let parameters = PatchParams::apply(MANAGER).force();
+        let patch = Patch::Apply(&self.object);
+        let request = Request::new(&self.collection).patch(&self.name, &parameters, &patch);
+        let request = request.map_err(|error| error.to_string())?;
+        client.request(request).await.map_err(|error| reason(&error))
     }
 }
 

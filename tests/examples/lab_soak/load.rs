@@ -78,7 +78,7 @@ impl Load {
 
     /// Every tenth client is one over a socket.
     fn client(&self, number: usize) -> Client {
-        if number % OVER_TLS == 0 { self.over_tls.clone() } else { self.here.clone() }
+        if number.is_multiple_of(OVER_TLS) { self.over_tls.clone() } else { self.here.clone() }
     }
 
     async fn send(&self, call: &Call) -> u16 {
@@ -166,7 +166,7 @@ impl Load {
                 continue;
             };
             sleep(Duration::from_secs(5 + rng.below(40))).await;
-            drop(timeout(Duration::from_secs(60), self.drain(&mut lines)).await);
+            drop(timeout(Duration::from_mins(1), self.drain(&mut lines)).await);
         }
     }
 
@@ -258,8 +258,8 @@ impl Load {
         let mut source = Hostile::new(seed);
         loop {
             let call = source.call();
-            // A watch is left after a moment.
-            let moment = if call.path.contains("watch=") { Duration::from_millis(20) } else { PATIENCE };
+            // A watch, by its parameter or by its old address, is left after a moment.
+            let moment = if call.path.contains("watch") { Duration::from_millis(20) } else { PATIENCE };
             let answer = match timeout(moment, call.send(&client)).await {
                 Ok(Some(answer)) => answer,
                 Err(_) if moment == PATIENCE => {

@@ -36,7 +36,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         return Err("usage: lab_soak MINUTES SEED".into());
     };
     panics::watch();
-    Runtime::new()?.block_on(soak(Duration::from_secs(60 * minutes.max(1)), seed))
+    Runtime::new()?.block_on(soak(Duration::from_mins(minutes.max(1)), seed))
 }
 
 async fn soak(duration: Duration, seed: u64) -> Result<ExitCode, Box<dyn Error>> {

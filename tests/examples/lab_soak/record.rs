@@ -99,7 +99,7 @@ impl Record {
         let mut inner = self.inner();
         let requests = self.requests.load(Ordering::Relaxed);
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let rate = (requests - inner.told_requests) as f64 / (at - inner.told_at).as_secs_f64();
+        let rate = (requests - inner.told_requests) as f64 / at.saturating_sub(inner.told_at).as_secs_f64();
         (inner.told_requests, inner.told_at) = (requests, at);
         let mut delays = std::mem::take(&mut inner.delays);
         delays.sort_unstable();

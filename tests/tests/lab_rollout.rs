@@ -1,5 +1,10 @@
 //! A rollout of forty minutes in virtual time: the example release is created in graph order, its scripted operators turn
 //! healthy one run level after the other. The same seed gives the same journal byte for byte, also in another process.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic, also in the functions that tests share; the figures are meant to be read"
+)]
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -159,14 +164,13 @@ fn path(manifest: &Value) -> Option<String> {
         format!("/api/{api_version}")
     };
     let name = text(&manifest["metadata"]["name"])?;
-    let (plural, namespaced) = match Schema::builtin().kind(&api_version, &kind) {
-        Some(known) => (known.plural.to_owned(), known.namespaced),
-        None => {
-            // Custom kinds of the example release are regular, but for this one.
-            let singular = kind.to_lowercase();
-            let end = if singular.ends_with('s') { "es" } else { "s" };
-            (format!("{singular}{end}"), manifest["metadata"]["namespace"].is_string())
-        }
+    let (plural, namespaced) = if let Some(known) = Schema::builtin().kind(&api_version, &kind) {
+        (known.plural.to_owned(), known.namespaced)
+    } else {
+        // Custom kinds of the example release are regular, but for this one.
+        let singular = kind.to_lowercase();
+        let end = if singular.ends_with('s') { "es" } else { "s" };
+        (format!("{singular}{end}"), manifest["metadata"]["namespace"].is_string())
     };
     match text(&manifest["metadata"]["namespace"]).filter(|_| namespaced) {
         Some(namespace) => Some(format!("{prefix}/namespaces/{namespace}/{plural}/{name}")),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::Request;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Response, header};
+use http_body_util::BodyExt as _;
 
 use super::Shared;
 use super::answer::{Answer, Content, Encoding, Form, Wanted};
@@ -29,6 +30,8 @@ use crate::store::Key;
 
 /// The largest body that the server reads.
 const LARGEST_BODY: usize = 3 << 20;
+/// How much of a larger one it takes in before it gives up on the connection.
+const MOST_DISCARDED: usize = 64 << 20;
 
 /// The binary format of `kubectl create` and of typed clients.
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -88,7 +91,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<B
         Ok(wanted) => wanted,
         Err(status) => return Answer::from(status).into_response(plain, None),
     };
-    let outcome = match read_body(&parts.headers, body).await {
+    let outcome = match read_body(body).await {
         Ok(body) => without_protobuf(&resource, &mut head, body)
             .and_then(|body| dispatch(shared, &resource, &head, &body, wanted)),
         Err(status) => Err(status),
@@ -112,12 +115,22 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Status> {
-    let announced: Option<usize> = text(headers, header::CONTENT_LENGTH).parse().ok();
-    if announced.is_some_and(|length| length > LARGEST_BODY) {
-        return Err(Status::too_large(LARGEST_BODY));
+/// The body of a request, as far as it may go.
+///
+/// What is too much is still taken in, up to a second limit: a client that is cut off while it sends never reads why.
+async fn read_body(mut body: Body) -> Result<Bytes, Status> {
+    let mut taken = BytesMut::new();
+    let mut length = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length <= LARGEST_BODY {
+            taken.extend_from_slice(&data);
+        } else if length > MOST_DISCARDED {
+            break;
+        }
     }
-    to_bytes(body, LARGEST_BODY).await.map_err(|_| Status::too_large(LARGEST_BODY))
+    if length > LARGEST_BODY { Err(Status::too_large(LARGEST_BODY)) } else { Ok(taken.freeze()) }
 }
 
 /// A body in protobuf as the same body in JSON, with the content type of that; any other as it is.

@@ -142,10 +142,11 @@ impl Watch {
             if is_change {
                 continue;
             }
-            if self.seen > self.marked {
+            let is_wanted = self.bookmark.is_some() && Instant::now() < self.end;
+            if is_wanted && self.seen > self.marked {
                 self.send_bookmark(false);
             }
-            self.bookmark = Some(self.next_bookmark());
+            self.bookmark = self.bookmark.map(|_| self.next_bookmark());
         }
     }
 

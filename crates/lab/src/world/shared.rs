@@ -76,6 +76,11 @@ impl Shared {
         self.clock.elapsed()
     }
 
+    /// Whether the world hears of objects of this kind.
+    pub(crate) fn follows(&self, kind: Kind) -> bool {
+        kind != Kind::ReplicaSet || self.scenario.has_pods()
+    }
+
     /// An object as last seen.
     pub(crate) fn object(&self, key: &Key) -> Option<Arc<Value>> {
         lock(&self.cache).get(key)

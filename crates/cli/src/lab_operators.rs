@@ -45,16 +45,15 @@ pub(crate) struct OperatorsArgs {
     source: Source,
 }
 
-/// Reads a factor that time can be sped up by.
+/// A factor by which time runs faster; beyond these bounds durations make no sense.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(speed) if (0.01..=100_000.0).contains(&speed) => Ok(speed),
-        _ => Err("a number from 0.01 to 100000 is needed".to_owned()),
+        _ => Err("write a number from 0.01 to 100000, such as 60 for a minute per second".into()),
     }
 }
 
 pub(crate) fn run(args: &OperatorsArgs) -> anyhow::Result<Outcome> {
-    let kubeconfig = kubeconfig(args.kubeconfig.as_deref())?;
     let scenario = match &args.scenario {
         Some(file) => read_scenario(file)?,
         None => Scenario::instant(),
@@ -63,6 +62,7 @@ pub(crate) fn run(args: &OperatorsArgs) -> anyhow::Result<Outcome> {
         output::warn("the faults of the scenario are left out: only the embedded API server obeys them");
     }
     let facts = facts(args)?;
+    let kubeconfig = kubeconfig(args.kubeconfig.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(play(args, kubeconfig, scenario, facts))
 }

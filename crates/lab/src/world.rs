@@ -195,7 +195,7 @@ async fn look(world: Arc<Shared>, key: Key) {
     };
     let again = result.unwrap_or_else(|error| {
         if code(&error) != 409 {
-            world.say(|| format!("{key}: a request failed, next try in 1 s: {error}"));
+            world.complain(|| format!("{key}: a request failed, next try in 1 s: {error}"));
         }
         Some(world.now() + PAUSE)
     });

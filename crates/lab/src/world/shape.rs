@@ -265,12 +265,11 @@ fn words(shape: &Shape) -> String {
         Shape::Span => "duration".to_owned(),
         Shape::Anything => "anything".to_owned(),
         Shape::Object => "object".to_owned(),
-        Shape::Fault => "record".to_owned(),
         Shape::Texts => "map of texts".to_owned(),
         Shape::Exactly(text) => format!("`{text}`"),
         Shape::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Shape::List(item) => format!("list of {}", words(item)),
-        Shape::Record(_) => "record".to_owned(),
+        Shape::Fault | Shape::Record(_) => "record".to_owned(),
         Shape::Choice(variants) => {
             variants.iter().map(|variant| format!("`{}`", variant.name)).collect::<Vec<_>>().join(", ")
         }

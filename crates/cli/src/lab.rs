@@ -128,12 +128,12 @@ fn add_faults(lab: &Lab, scenario: &Scenario) -> anyhow::Result<()> {
 /// How to use the lab that is up.
 fn announcement(args: &UpArgs, seed: u64, serving: &Serving) -> anyhow::Result<String> {
     let file = std::path::absolute(&args.kubeconfig).context("finding the folder of the kubeconfig")?;
-    let speed = match args.speed {
+    let pace = match args.speed {
         1.0 => String::new(),
-        speed => format!(", {speed} times as fast as the clock on the wall"),
+        factor => format!(", {factor} times as fast as the clock on the wall"),
     };
     Ok(format!(
-        "The lab is up at {}: Kubernetes {}, seed {}{speed}.
+        "The lab is up at {}: Kubernetes {}, seed {}{pace}.
 
   export KUBECONFIG={}
   kubectl get namespaces

@@ -25,7 +25,7 @@ Anybody who has the kubeconfig may do everything: there are no permissions. Noth
 gone when it ends.")]
     Up(UpArgs),
     /// Play the workloads and operators of a release against any API server that has none of its own.
-    Operators(OperatorsArgs),
+    Operators(Box<OperatorsArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -154,6 +154,49 @@ fn faults_are_made_and_removed_with_kubectl() {
 }
 
 #[test]
+fn a_scenario_brings_its_faults_and_its_workloads() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    let text = "apiVersion: lab.lockstep.dev/v1\nkind: Scenario\n\
+                nodes: [{roles: [worker], readyAfter: 1s}]\n\
+                workloads: [{name: web, readyAfter: 2s}]\n\
+                faults: [{name: secret, match: {resources: [secrets]}, effect: {refuse: {code: 403}}}]\n";
+    fs::write(&file, text).unwrap();
+    let lab = Lab::up(&["--scenario", file.to_str().unwrap(), "--speed", "10"]);
+    let refused = lab.kubectl(&["get", "secrets"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("secrets is forbidden"), "{}", refused.stderr);
+    let made = lab.kubectl(&["create", "deployment", "web", "--image=example.com/web:1"]);
+    assert_eq!((made.code, made.stderr.as_str()), (0, ""));
+    let ready = lab.kubectl(&["wait", "--for=condition=Available", "--timeout=60s", "deployment/web"]);
+    assert_eq!((ready.code, ready.stderr.as_str()), (0, ""));
+    let (code, rest, _) = lab.end("-INT");
+    assert_eq!((code, rest.as_str()), (0, ""));
+
+    fs::write(&file, text.replace("403", "418")).unwrap();
+    let wrong = run(&mut command(folder.path(), &["--scenario", file.to_str().unwrap()]));
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("scenario.yaml: faults[0]: effect.refuse.code: 418"), "{}", wrong.stderr);
+}
+
+#[test]
+fn another_address_of_this_machine_is_in_the_certificate() {
+    let lab = Lab::up(&["--bare", "--listen", "127.0.0.2:0"]);
+    let version = lab.kubectl(&["get", "--raw", "/version"]);
+    assert_eq!((version.code, version.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn operators_are_played_only_where_a_kubeconfig_was_named() {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new(binary());
+    command.args(["lab", "operators", "examples/releases/1.0.0"]).current_dir(lockstep_tests::cli::root());
+    let refused = run(command.env_remove("KUBECONFIG").env("HOME", folder.path()));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("--kubeconfig"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_client_certificate_lets_kubectl_in() {
     // The command writes the variant with a token; the library has both.
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -185,7 +228,7 @@ fn mistakes_are_told_with_what_to_do() {
         (&["--listen", taken.as_str()][..], 1, "choose another port"),
         (&["--listen", "0.0.0.0:0"], 2, "only on this machine"),
         (&["--listen", "6443"], 2, "such as 127.0.0.1:6443"),
-        (&["--speed", "0"], 2, "a number above 0"),
+        (&["--speed", "0"], 2, "a number from 0.01 to 100000"),
         (&["--kubeconfig", "config"], 2, "is left alone"),
         (&["--kubeconfig", "missing/config"], 1, "writing `missing/config`"),
     ] {

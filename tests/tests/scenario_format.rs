@@ -57,6 +57,9 @@ fn fits(schema: &Value, value: &Value, definitions: &Value) -> bool {
         "additionalProperties" => {
             value.as_object().is_none_or(|fields| fields.values().all(|value| fits(rule, value, definitions)))
         }
+        "minLength" => value.as_str().is_none_or(|text| text.len() as u64 >= rule.as_u64().unwrap()),
+        "minProperties" => value.as_object().is_none_or(|map| map.len() as u64 >= rule.as_u64().unwrap()),
+        "maxProperties" => value.as_object().is_none_or(|map| map.len() as u64 <= rule.as_u64().unwrap()),
         "minimum" => value.as_f64() >= rule.as_f64(),
         "maximum" => value.as_f64() <= rule.as_f64(),
         "$schema" | "$id" | "title" | "description" | "$defs" | "pattern" => true,
@@ -108,6 +111,11 @@ fn reader_and_schema_refuse_the_same_mistakes() {
         "operators: [{steps: [{conditions: []}]}]",
         "people: [{do: delete}]",
         "operators: [{progressingFor: {from: 1s}}]",
+        "faults: [{anything: goes}]",
+        "faults: [{name: a}]",
+        "faults: [{name: a, effect: {refuse: {code: 418}}}]",
+        "faults: [{name: a, effect: {outage: {}, dropWatch: {}}}]",
+        "faults: [{name: a, effect: {outage: {}}, times: 0}]",
     ] {
         let text = format!("apiVersion: lab.lockstep.dev/v1\nkind: Scenario\n{mistake}\n");
         assert!(Scenario::read("x", text.as_bytes()).is_err(), "{mistake}");

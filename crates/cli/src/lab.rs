@@ -1,7 +1,8 @@
 //! `lockstep lab`: an embedded cluster for people.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use tokio::runtime::Runtime;
@@ -9,8 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use lockstep_lab::{
-    Clock, KubeconfigError, Lab, LabOptions, Login, Rule, Scenario, ServeError, ServeOptions, Serving, World,
-    serve,
+    Clock, KubeconfigError, Lab, LabOptions, LogLine, Login, RuleError, Scenario, ServeError, ServeOptions,
+    Serving, World, serve,
 };
 use lockstep_schema::Schema;
 
@@ -41,14 +42,19 @@ async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
     if args.bare {
         tasks.spawn(std::future::pending());
     } else {
-        tasks.spawn(World::new(lab.client(), scenario, None, clock, seed).run());
+        let world = World::new(lab.world_client(), scenario, None, clock, seed).with_log(problems());
+        tasks.spawn(world.run());
     }
+    let announcement = announcement(args, seed, &serving)?;
     let replaced = serving.write_kubeconfig(&args.kubeconfig, Login::Token).map_err(usage_of_kubeconfig)?;
     if let Some(url) = replaced {
         let file = args.kubeconfig.display();
         output::note(&format!("`{file}` was that of a lab at {url}, and is replaced"));
     }
-    output::print(&announcement(args, seed, &serving)?)?;
+    if let Err(error) = output::print(&announcement) {
+        serving.remove_kubeconfig(&args.kubeconfig)?;
+        return Err(error);
+    }
 
     let ended = tokio::select! {
         biased;
@@ -74,6 +80,20 @@ async fn serve_until_stopped(args: &UpArgs) -> anyhow::Result<Outcome> {
     }
 }
 
+/// Tells the problems of the world, each once: what fails is tried again every second.
+fn problems() -> impl Fn(LogLine) + Send + Sync + 'static {
+    let told = Mutex::new(BTreeSet::new());
+    move |line| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_problem && told.len() < MOST_PROBLEMS && told.insert(line.text.clone()) {
+            output::warn(&line.to_string());
+        }
+    }
+}
+
+/// How many problems of the world are told; who has seen these knows that something is wrong.
+const MOST_PROBLEMS: usize = 1000;
+
 /// Ctrl-C, or what `kill` sends.
 struct Stop {
     interrupt: Signal,
@@ -98,10 +118,9 @@ impl Stop {
 
 /// Adds the faults of a scenario; what is wrong with them is wrong usage.
 fn add_faults(lab: &Lab, scenario: &Scenario) -> anyhow::Result<()> {
-    for (index, fault) in scenario.faults.iter().enumerate() {
-        let wrong = |error: String| UsageError(format!("the scenario: faults[{index}]: {error}"));
-        let rule: Rule = serde_json::from_value(fault.clone()).map_err(|error| wrong(error.to_string()))?;
-        lab.faults().add(rule).map_err(|error| wrong(error.to_string()))?;
+    for (index, rule) in scenario.faults.iter().enumerate() {
+        let wrong = |error: RuleError| UsageError(format!("the scenario: faults[{index}]: {error}"));
+        lab.faults().add(rule.clone()).map_err(wrong)?;
     }
     Ok(())
 }
@@ -109,12 +128,12 @@ fn add_faults(lab: &Lab, scenario: &Scenario) -> anyhow::Result<()> {
 /// How to use the lab that is up.
 fn announcement(args: &UpArgs, seed: u64, serving: &Serving) -> anyhow::Result<String> {
     let file = std::path::absolute(&args.kubeconfig).context("finding the folder of the kubeconfig")?;
-    let speed = match args.speed {
+    let pace = match args.speed {
         1.0 => String::new(),
-        speed => format!(", {speed} times as fast as the clock on the wall"),
+        factor => format!(", {factor} times as fast as the clock on the wall"),
     };
     Ok(format!(
-        "The lab is up at {}: Kubernetes {}, seed {}{speed}.
+        "The lab is up at {}: Kubernetes {}, seed {}{pace}.
 
   export KUBECONFIG={}
   kubectl get namespaces

@@ -23,7 +23,7 @@ use crate::{output, release};
 It plays the controllers of workloads and the operators of the release until Ctrl-C. Use it only with an API server
 that has no controller manager and no operators of its own: two of them fight.")]
 pub(crate) struct OperatorsArgs {
-    /// The kubeconfig of the API server; without it that of `KUBECONFIG`, `~/.kube/config` or the pod.
+    /// The kubeconfig of the API server; without it that of `KUBECONFIG`. There is no other default: it writes a lot.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The scenario; without it everything is healthy at once and there are no Pods.
@@ -45,11 +45,11 @@ pub(crate) struct OperatorsArgs {
     source: Source,
 }
 
-/// Reads a factor that time can be sped up by.
+/// A factor by which time runs faster; beyond these bounds durations make no sense.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(speed) if (0.01..=100_000.0).contains(&speed) => Ok(speed),
-        _ => Err("a number from 0.01 to 100000 is needed".to_owned()),
+        _ => Err("write a number from 0.01 to 100000, such as 60 for a minute per second".into()),
     }
 }
 
@@ -62,8 +62,9 @@ pub(crate) fn run(args: &OperatorsArgs) -> anyhow::Result<Outcome> {
         output::warn("the faults of the scenario are left out: only the embedded API server obeys them");
     }
     let facts = facts(args)?;
+    let kubeconfig = kubeconfig(args.kubeconfig.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(play(args, scenario, facts))
+    runtime.block_on(play(args, kubeconfig, scenario, facts))
 }
 
 /// Reads a scenario file; what is wrong with it is wrong usage.
@@ -84,8 +85,14 @@ fn facts(args: &OperatorsArgs) -> anyhow::Result<ReleaseFacts> {
     Ok(facts)
 }
 
-async fn play(args: &OperatorsArgs, scenario: Scenario, facts: ReleaseFacts) -> anyhow::Result<Outcome> {
-    let client = client(args.kubeconfig.as_deref()).await?;
+async fn play(
+    args: &OperatorsArgs,
+    kubeconfig: Kubeconfig,
+    scenario: Scenario,
+    facts: ReleaseFacts,
+) -> anyhow::Result<Outcome> {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let client = Client::try_from(config)?;
     let version = client.apiserver_version().await.context("asking the API server for its version")?;
     let seed = args.seed.or(scenario.seed).unwrap_or_default();
     output::note(&format!(
@@ -104,14 +111,16 @@ async fn play(args: &OperatorsArgs, scenario: Scenario, facts: ReleaseFacts) -> 
     }
 }
 
-async fn client(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    let config = match kubeconfig {
+/// The kubeconfig that was named. That of every day is no default: what is played there would break a cluster in use.
+fn kubeconfig(named: Option<&Path>) -> anyhow::Result<Kubeconfig> {
+    match named {
         Some(file) => {
-            let kubeconfig = Kubeconfig::read_from(file)
-                .with_context(|| format!("reading kubeconfig {}", file.display()))?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
+            Kubeconfig::read_from(file).with_context(|| format!("reading kubeconfig {}", file.display()))
         }
-        None => Config::infer().await.context("looking for a kubeconfig; give --kubeconfig FILE")?,
-    };
-    Ok(Client::try_from(config)?)
+        None => {
+            Kubeconfig::from_env().context("reading the kubeconfig that KUBECONFIG names")?.ok_or_else(|| {
+                UsageError("no API server is named; give --kubeconfig FILE, or set KUBECONFIG".into()).into()
+            })
+        }
+    }
 }

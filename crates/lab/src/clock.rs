@@ -1,5 +1,6 @@
 //! The time of the lab: as it is, faster, or virtual.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -8,6 +9,11 @@ use tokio::time::Instant;
 
 /// The moment at which every virtual clock starts: 2026-01-01T00:00:00Z.
 const VIRTUAL_EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// How fast a clock may be: outside of this, durations overflow or nothing ever happens.
+const SPEEDS: RangeInclusive<f64> = 0.001..=1_000_000.0;
+/// The longest wait on tokio's clock; nobody waits for its end.
+const LONGEST: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// Where the lab takes its time from.
 ///
@@ -26,7 +32,10 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that shows this time now and runs `speed` times as fast as tokio's.
+    ///
+    /// A speed outside of 0.001 to 1,000,000 becomes the nearest of these.
     pub fn starting_at(now: Timestamp, speed: f64) -> Self {
+        let speed = if speed.is_nan() { 1.0 } else { speed.clamp(*SPEEDS.start(), *SPEEDS.end()) };
         Self { epoch: now, start: Instant::now(), speed, jump: AtomicI64::new(0) }
     }
 
@@ -43,9 +52,11 @@ impl Clock {
 
     /// The time in the lab.
     pub fn now(&self) -> Timestamp {
-        let passed = self.start.elapsed().mul_f64(self.speed);
         let jump = SignedDuration::from_millis(self.jump.load(Ordering::Relaxed));
-        self.epoch.checked_add(passed).and_then(|now| now.checked_add(jump)).unwrap_or(Timestamp::MAX)
+        let now = self.epoch.checked_add(self.elapsed()).unwrap_or(Timestamp::MAX);
+        let beyond = if jump.is_negative() { Timestamp::UNIX_EPOCH } else { Timestamp::MAX };
+        // Objects cannot carry years before 0, and nothing in a cluster is older than this.
+        now.checked_add(jump).unwrap_or(beyond).max(Timestamp::UNIX_EPOCH)
     }
 
     /// How much time has passed in the lab since the clock was made; jumps do not count.
@@ -65,7 +76,8 @@ impl Clock {
 
     /// How long a time of the lab takes on tokio's clock.
     pub fn scaled(&self, duration: Duration) -> Duration {
-        duration.div_f64(self.speed)
+        let seconds = duration.as_secs_f64() / self.speed;
+        Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
     }
 
     /// Waits until this much time has passed in the lab; a jump of the clock does not shorten it.
@@ -75,8 +87,11 @@ impl Clock {
 
     /// Sets the clock forward, or back.
     pub fn jump(&self, by: SignedDuration) {
-        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        self.jump.fetch_add(millis, Ordering::Relaxed);
+        let beyond = if by.is_negative() { i64::MIN } else { i64::MAX };
+        let millis = i64::try_from(by.as_millis()).unwrap_or(beyond);
+        let add = |jump: i64| Some(jump.saturating_add(millis));
+        // It always stores: the closure never refuses.
+        let _ = self.jump.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }
 
@@ -108,5 +123,20 @@ mod tests {
         clock.jump(SignedDuration::from_mins(-5));
         assert_eq!(clock.stamp(), "2025-12-31T23:55:00Z");
         assert_eq!(clock.elapsed(), Duration::ZERO);
+        clock.jump(SignedDuration::MIN);
+        assert_eq!(clock.stamp(), "1970-01-01T00:00:00Z");
+        clock.jump(SignedDuration::MIN);
+        assert_eq!(clock.stamp(), "1970-01-01T00:00:00Z", "it does not turn over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_speed_breaks_the_clock() {
+        for speed in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, 1e-300] {
+            let clock = Clock::starting_at(VIRTUAL_EPOCH, speed);
+            tokio::time::advance(Duration::from_hours(24 * 365)).await;
+            assert!(clock.elapsed() > Duration::ZERO, "{speed}");
+            assert!(clock.now() > VIRTUAL_EPOCH, "{speed}");
+            assert!(clock.scaled(Duration::MAX) > Duration::ZERO, "{speed}");
+        }
     }
 }

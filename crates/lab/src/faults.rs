@@ -12,6 +12,7 @@ mod schema;
 mod span;
 mod stream;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -99,6 +100,8 @@ struct Fate {
     delay: Duration,
     /// What it gets instead of an answer, and the name of the rule.
     end: Option<(String, Effect)>,
+    /// The outages that it came through: they have decided about the watch that it opens.
+    spared: BTreeSet<u64>,
 }
 
 // === impl Faults ===
@@ -211,6 +214,9 @@ impl Faults {
                 _ => true,
             };
             if !concerns || !entry.strikes(asked, now) {
+                if matches!(entry.rule.effect, Effect::Outage {}) && entry.start <= now {
+                    fate.spared.insert(entry.id);
+                }
                 continue;
             }
             match &entry.rule.effect {
@@ -300,9 +306,10 @@ fn between(rng: &mut Rng, from: Span, to: Span) -> Duration {
 /// One request on its way through the faults.
 async fn pass(State(faults): State<Faults>, request: Request, next: Next) -> Response<Body> {
     // The usual case costs nothing. A watch may outlive it.
-    if faults.rules().entries.is_empty()
-        && !request.uri().query().is_some_and(|query| query.contains("watch"))
-    {
+    let uri = request.uri();
+    let may_watch =
+        uri.query().is_some_and(|query| query.contains("watch")) || uri.path().contains("/watch/");
+    if faults.rules().entries.is_empty() && !may_watch {
         return next.run(request).await;
     }
     let asked = Asked::of(&request);
@@ -315,7 +322,7 @@ async fn pass(State(faults): State<Faults>, request: Request, next: Next) -> Res
     let Some((name, effect)) = fate.end else {
         let response = next.run(request).await;
         return if asked.verb == Some(Verb::Watch) && response.status().is_success() {
-            stream::guard(faults, asked, response)
+            stream::guard(faults, asked, fate.spared, response)
         } else {
             response
         };

@@ -103,7 +103,7 @@ pub async fn serve(router: Router, options: ServeOptions) -> Result<Serving, Ser
         Some(_) => return Err(ServeError::Token),
         None => random_token(&provider)?,
     };
-    let certificates = Certificates::make()?;
+    let certificates = Certificates::make(options.listen.ip())?;
     let tls = certificates.server_config(&provider)?;
     let gate = Gate::new(&token, certificates.admin_der().clone());
 

@@ -121,10 +121,7 @@ impl World {
         let world = Arc::new(self.shared);
         let mut background = JoinSet::new();
         let mut waiting = Vec::new();
-        for kind in Kind::ALL {
-            if kind == Kind::ReplicaSet && !world.scenario.has_pods() {
-                continue;
-            }
+        for kind in Kind::ALL.into_iter().filter(|kind| world.follows(*kind)) {
             let (synced, is_synced) = watch::channel(false);
             waiting.push(is_synced);
             background.spawn(informer::follow(Arc::clone(&world), kind, synced));
@@ -198,9 +195,12 @@ async fn look(world: Arc<Shared>, key: Key) {
     };
     let again = result.unwrap_or_else(|error| {
         if code(&error) != 409 {
-            world.say(|| format!("{key}: a request failed, next try in 1 s: {error}"));
+            world.complain(|| format!("{key}: a request failed, next try in 1 s: {error}"));
         }
         Some(world.now() + PAUSE)
     });
     world.queue.done(key, again);
 }
+
+#[cfg(test)]
+mod tests;

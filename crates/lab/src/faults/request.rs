@@ -90,6 +90,8 @@ impl Asked {
     }
 
     fn read_path(&mut self, path: &str) {
+        // The old address of a watch is that of a list with one word more.
+        let path = path.replacen("/watch/", "/", usize::from(is_old_watch(path)));
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, rest) = match parts.as_slice() {
             ["api", _, rest @ ..] => ("", rest),
@@ -118,7 +120,8 @@ impl Asked {
             let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
             pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
         };
-        let is_watch = value("watch").is_some_and(|value| !matches!(value, "0" | "false"));
+        let is_watch =
+            is_old_watch(&self.path) || value("watch").is_some_and(|value| !matches!(value, "0" | "false"));
         self.verb = Some(match *method {
             Method::POST => Verb::Create,
             Method::PUT => Verb::Update,
@@ -144,6 +147,17 @@ impl Asked {
         let is_next_page = value("continue").is_some_and(|value| !value.is_empty());
         self.has_version = is_next_page || !matches!(self.version.as_str(), "" | "0");
     }
+}
+
+/// Whether an address means a watch without saying so in the query: `/api/v1/watch/pods`.
+fn is_old_watch(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    let versions = match parts.next() {
+        Some("api") => 1,
+        Some("apis") => 2,
+        _ => return false,
+    };
+    parts.nth(versions) == Some("watch") && parts.next().is_some()
 }
 
 #[cfg(test)]
@@ -172,6 +186,9 @@ pub(super) mod tests {
             ("DELETE /api/v1/nodes", "deletecollection nodes.  "),
             ("GET /api/v1/pods?fieldSelector=metadata.name%3Dy", "list pods.  y"),
             ("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dy", "list pods.  "),
+            ("GET /api/v1/watch/pods", "watch pods.  "),
+            ("GET /apis/apps/v1/watch/namespaces/x/deployments/y", "watch deployments.apps x y"),
+            ("GET /api/v1/namespaces/watch/pods", "list pods. watch "),
         ] {
             let it = asked(line);
             let told = format!(

@@ -113,7 +113,7 @@ pub enum Effect {
     },
     /// The version of a watch or list is too old: 410.
     ExpireWatch {},
-    /// Nobody is there: every request gets a 503 that is no answer of an API server.
+    /// Nobody is there: every request gets a 503 that is no answer of an API server, and open watches end.
     Outage {},
     /// The clock of the lab is set forward or back, once, whatever is asked.
     ClockJump {

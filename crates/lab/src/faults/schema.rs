@@ -22,7 +22,8 @@ impl Rule {
         let watch = |what: &str| {
             object(what, json!({"after": span("How long after the start of the watch or of the rule.")}), &[])
         };
-        let codes = json!({"enum": [401, 403, 404, 409, 429, 500, 503]});
+        let codes = json!({"enum": [401, 403, 404, 409, 429, 500, 503],
+            "description": "401, 403, 404, 409, 429, 500 or 503."});
         let effects = json!({
             "latency": object(
                 "The request waits this long, or a random time between both, and goes on.",
@@ -36,10 +37,14 @@ impl Rule {
             ),
             "timeoutBeforeCommit": timeout("The request is not executed; a timeout is the answer."),
             "timeoutAfterCommit": timeout("The request is executed; a timeout is the answer all the same."),
-            "dropWatch": watch("A watch ends."),
-            "stallWatch": watch("A watch stays open and says nothing any more."),
+            "dropWatch": watch("A watch ends, also one that is open already."),
+            "stallWatch": watch("A watch stays open and says nothing any more, also one that is open already."),
             "expireWatch": object("The version of a watch or list is too old: 410.", json!({}), &[]),
-            "outage": object("Nobody is there: 503 for everything.", json!({}), &[]),
+            "outage": object(
+                "Nobody is there: requests get a 503 that is no answer of an API server, open watches end.",
+                json!({}),
+                &[],
+            ),
             "clockJump": object(
                 "The clock of the lab is set forward or back, once.",
                 json!({"by": {"type": "string", "pattern": "^[+-]?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
@@ -49,8 +54,9 @@ impl Rule {
         });
         let verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
         let matching = json!({
-            "verbs": {"type": "array", "items": {"enum": verbs}},
-            "resources": {"type": "array", "items": text("`pods`, `deployments.apps`, `*.apps`, `*`, `pods/status`.")},
+            "verbs": {"type": "array", "items": {"enum": verbs}, "description": format!("What the request wants to do: `{}`.", verbs.join("`, `"))},
+            "resources": {"type": "array", "items": text("A resource."),
+                "description": "The resources: `pods`, `deployments.apps`, `*.apps`, `*`; with `/status` only that subresource."},
             "namespace": text("The namespace."),
             "objectName": text("The name of the object."),
             "userAgent": text("What the `User-Agent` of the client begins with."),
@@ -64,12 +70,57 @@ impl Rule {
                     "minProperties": 1, "maxProperties": 1, "additionalProperties": false},
                 "from": span("From when on, counted from the start of the lab; left out: from when it is added."),
                 "for": span("For how long; left out: until it is removed."),
-                "times": {"type": "integer", "minimum": 1, "description": "How often at most."},
-                "probability": {"type": "number", "minimum": 0, "maximum": 1, "description": "How likely."},
+                "times": {"type": "integer", "minimum": 1, "description": "How often at most; left out: always."},
+                "probability": {"type": "number", "minimum": 0, "maximum": 1, "description": "How likely, from 0 to 1; left out: always."},
             }),
             &["name", "effect"],
         )
     }
+
+    /// The fields of a rule as Markdown, for the page about scenarios.
+    pub(crate) fn reference() -> String {
+        let schema = Self::json_schema();
+        let fields = &schema["properties"];
+        let effects = each(&fields["effect"]["properties"]).map(|(name, effect)| {
+            let parts: Vec<String> = each(&effect["properties"])
+                .map(|(name, field)| format!("`{name}`: {}", about(field)))
+                .collect();
+            let parts = if parts.is_empty() { "–".to_owned() } else { parts.join("<br>") };
+            format!("| `{name}` | {parts} | {} |\n", about(effect))
+        });
+        format!(
+            "### faults[]\n\n{}\n### faults[].match\n\n{}\n### faults[].effect\n\n\
+             | word | fields | meaning |\n|---|---|---|\n{}\n",
+            table(fields),
+            table(&fields["match"]["properties"]),
+            effects.collect::<String>(),
+        )
+    }
+}
+
+fn table(fields: &Value) -> String {
+    let rows =
+        each(fields).map(|(name, field)| format!("| `{name}` | {} | {} |\n", form(field), about(field)));
+    format!("| field | form | meaning |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn form(field: &Value) -> &'static str {
+    match field["type"].as_str() {
+        // Of the texts with a pattern only durations are never short.
+        Some("string") if !field["minLength"].is_null() => "duration",
+        Some("string") => "text",
+        Some("array") => "list of text",
+        Some("object") => "record",
+        _ => "number",
+    }
+}
+
+fn about(schema: &Value) -> &str {
+    schema["description"].as_str().unwrap_or_default()
+}
+
+fn each(map: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    map.as_object().into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -20,10 +20,19 @@ pub struct Offset {
 
 /// A text that is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no duration; write numbers with the units h, m, s and ms, such as `90s`, `1h30m` or `250ms`"
-)]
-pub struct SpanError(String);
+pub enum SpanError {
+    /// It is not written as one.
+    #[error(
+        "{0:?} is no duration; write numbers with the units h, m, s and ms, such as `90s`, `1h30m` or `250ms`"
+    )]
+    Form(String),
+    /// The clock cannot be set that far.
+    #[error("{0:?} is more than a year; write at most 8784h")]
+    TooFar(String),
+}
+
+/// How far a clock can be set: a leap year.
+const FARTHEST: Duration = Duration::from_hours(366 * 24);
 
 /// The units from large to small, in milliseconds.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
@@ -47,7 +56,7 @@ impl FromStr for Span {
     type Err = SpanError;
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let wrong = || SpanError(text.to_owned());
+        let wrong = || SpanError::Form(text.to_owned());
         let mut rest = text;
         let mut units = UNITS.iter();
         let mut millis: u64 = 0;
@@ -110,7 +119,10 @@ impl FromStr for Offset {
             Some(length) => (true, length),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let length = length.parse().map_err(|_| SpanError(text.to_owned()))?;
+        let length: Span = length.parse().map_err(|_| SpanError::Form(text.to_owned()))?;
+        if length.0 > FARTHEST {
+            return Err(SpanError::TooFar(text.to_owned()));
+        }
         Ok(Self { length, is_back })
     }
 }
@@ -187,5 +199,6 @@ mod tests {
         }
         assert_eq!("-90s".parse::<Offset>().unwrap().to_string(), "-1m30s");
         assert!("--5m".parse::<Offset>().is_err());
+        assert!("-9000h".parse::<Offset>().unwrap_err().to_string().contains("at most 8784h"));
     }
 }

@@ -11,7 +11,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 
 use super::request::Asked;
-use super::{Effect, Faults};
+use super::{Effect, Faults, Span};
 
 /// What becomes of an open watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +44,18 @@ enum Stream {
 }
 
 /// Puts a watch under the rules.
-pub(super) fn guard(faults: Faults, asked: Asked, response: Response<Body>) -> Response<Body> {
+///
+/// `judged` are the rules that decided already when the watch was asked for.
+pub(super) fn guard(
+    faults: Faults,
+    asked: Asked,
+    judged: BTreeSet<u64>,
+    response: Response<Body>,
+) -> Response<Body> {
     let guard = Guard {
         changes: faults.0.changes.subscribe(),
         start: faults.0.clock.elapsed(),
-        judged: BTreeSet::new(),
+        judged,
         faults,
         asked,
     };
@@ -77,6 +84,8 @@ impl Guard {
             let (end, after) = match entry.rule.effect {
                 Effect::DropWatch { after } => (End::Dropped, after),
                 Effect::StallWatch { after } => (End::Stalled, after),
+                // Who is away does not keep streams open.
+                Effect::Outage {} => (End::Dropped, Span::default()),
                 _ => continue,
             };
             if self.judged.contains(&entry.id) {

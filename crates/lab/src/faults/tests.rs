@@ -261,6 +261,26 @@ async fn an_outage_has_a_beginning_and_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outage_ends_the_watches_that_it_matches() {
+    let bench = Bench::with(&[
+        json!({"name": "a", "match": {"resources": ["pods"]}, "effect": {"outage": {}}, "from": "15s", "for": "1m"}),
+        json!({"name": "unlikely", "effect": {"outage": {}}, "probability": 0}),
+    ]);
+    let mut watch = bench.send(WATCH, "").await.into_body();
+    let mut old = bench.send("GET /api/v1/watch/pods?watch=1", "").await.into_body();
+    let mut other = bench.send("GET /api/v1/nodes?watch=1", "").await.into_body();
+    assert_eq!([bench.next(&mut watch).await, bench.next(&mut watch).await], ["0\n", "end"]);
+    assert!((bench.seconds() - 15.0).abs() < 0.01, "{}", bench.seconds());
+    assert_eq!(bench.next(&mut old).await, "end", "the old address");
+    assert_eq!(bench.code(WATCH).await, 503);
+    assert_eq!(
+        [bench.next(&mut other).await, bench.next(&mut other).await],
+        ["0\n", "1\n"],
+        "another resource"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rule_strikes_as_often_as_it_says() {
     let bench = Bench::with(&[json!({"name": "a", "effect": {"refuse": {"code": 500}}, "times": 2})]);
     let mut codes = Vec::new();

@@ -1,5 +1,6 @@
 //! Certificates of one run: an authority, a server, an administrator. Nothing of them outlives the process.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ struct AnyCertificate(Arc<CryptoProvider>);
 // === impl Certificates ===
 
 impl Certificates {
-    /// Makes fresh keys and certificates.
-    pub(super) fn make() -> Result<Self, rcgen::Error> {
+    /// Makes fresh keys and certificates; the server is `localhost` and listens at this address.
+    pub(super) fn make(listen: IpAddr) -> Result<Self, rcgen::Error> {
         let mut params = named("lockstep-lab", None);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -44,8 +45,8 @@ impl Certificates {
         let issuer = Issuer::new(params, key);
 
         let mut params = named("lockstep-lab-server", None);
-        let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        params.subject_alt_names = addresses.map(|it: IpAddr| SanType::IpAddress(it)).to_vec();
+        let addresses = BTreeSet::from([Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), listen]);
+        params.subject_alt_names = addresses.into_iter().map(SanType::IpAddress).collect();
         params.subject_alt_names.push(SanType::DnsName("localhost".try_into()?));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server_key = KeyPair::generate()?;

@@ -86,8 +86,12 @@ pub(super) fn write(path: &Path, text: &str) -> Result<Option<String>, Kubeconfi
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);
     let written = (|| {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        // Whatever has this name is a leftover, and must not lead elsewhere or be read by others.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&beside, path)
@@ -135,7 +139,7 @@ mod tests {
     use super::*;
 
     fn a_kubeconfig(url: &str, login: Login) -> String {
-        text(url, "secret", &Certificates::make().unwrap(), login)
+        text(url, "secret", &Certificates::make(std::net::Ipv4Addr::LOCALHOST.into()).unwrap(), login)
     }
 
     #[test]
@@ -148,6 +152,18 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(fs::read_to_string(&path).unwrap().contains("https://127.0.0.1:2"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_link_under_the_name_beside_it_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("lab.kubeconfig"), folder.path().join("other"));
+        fs::write(&other, "mine").unwrap();
+        let beside = folder.path().join(format!("lab.kubeconfig.{}.tmp", std::process::id()));
+        std::os::unix::fs::symlink(&other, beside).unwrap();
+        write(&path, &a_kubeconfig("https://127.0.0.1:1", Login::Token)).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+        assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
     }
 
     #[test]

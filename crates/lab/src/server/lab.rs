@@ -105,13 +105,21 @@ impl Lab {
 
     /// The server as a service: every request of a client goes through it.
     pub fn router(&self) -> Router {
-        let router = Router::new().fallback(handle).with_state(Arc::clone(&self.shared));
-        self.faults.wrap(router)
+        self.faults.wrap(self.faultless_router())
+    }
+
+    fn faultless_router(&self) -> Router {
+        Router::new().fallback(handle).with_state(Arc::clone(&self.shared))
     }
 
     /// A client of this lab, without a socket.
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.router(), "default")
+    }
+
+    /// A client that no fault meets, for the scripted world: a broken API server breaks those who use it, not the story.
+    pub fn world_client(&self) -> kube::Client {
+        kube::Client::new(self.faultless_router(), "default")
     }
 
     /// The time of the lab.

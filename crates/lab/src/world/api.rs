@@ -1,6 +1,7 @@
 //! Requests of the world: dynamic objects, each with the user agent and field manager of whoever acts.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -142,7 +143,7 @@ impl Api {
         place: Place<'_>,
         object: &Value,
     ) -> Result<Value, kube::Error> {
-        let path = format!("{}?fieldManager={}", place.path(), who.manager);
+        let path = format!("{}?fieldManager={}", place.path(), escaped(&who.manager));
         let request = build(Method::POST, &path, who, Some("application/json"), object.to_string().into())?;
         self.client.request(request).await
     }
@@ -160,7 +161,7 @@ impl Api {
             Patch::Json => ("application/json-patch+json", ""),
             Patch::Apply => ("application/apply-patch+yaml", "&force=true"),
         };
-        let path = format!("{}?fieldManager={}{force}", place.path(), who.manager);
+        let path = format!("{}?fieldManager={}{force}", place.path(), escaped(&who.manager));
         self.client.request(build(Method::PATCH, &path, who, Some(content), body.to_string().into())?).await
     }
 
@@ -214,6 +215,19 @@ impl Api {
     }
 }
 
+/// A value as a query takes it: whatever could end or change it is percent-encoded.
+fn escaped(value: &str) -> String {
+    value.bytes().fold(String::with_capacity(value.len()), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
 fn build(
     method: Method,
     path: &str,
@@ -234,5 +248,16 @@ pub(crate) fn code(error: &kube::Error) -> u16 {
     match error {
         kube::Error::Api(status) => status.code,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_become_another_parameter() {
+        assert_eq!(escaped("kube-controller-manager"), "kube-controller-manager");
+        assert_eq!(escaped("alice & bob/é"), "alice%20%26%20bob%2F%C3%A9");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockstep_api::object::split_api_version;
 use serde_json::Value;
 
 use super::api::Resource;
@@ -68,9 +69,19 @@ impl Kind {
         &RESOURCES[self as usize]
     }
 
-    /// The kind that an owner reference names.
-    pub(crate) fn of_owner(kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().take(7).find(|known| known.resource().kind == kind)
+    /// The kind that an owner reference names; another group may have a kind of the same name.
+    pub(crate) fn of_owner(owner: &Value) -> Option<Self> {
+        let (group, _) = split_api_version(text(&owner["apiVersion"]));
+        let kind = text(&owner["kind"]);
+        Self::ALL.into_iter().filter(|known| !known.is_custom()).find(|known| {
+            let resource = known.resource();
+            resource.kind == kind && resource.group == group
+        })
+    }
+
+    /// Whether its objects live in namespaces.
+    fn is_namespaced(self) -> bool {
+        !self.is_custom() && self != Self::Node
     }
 
     /// Whether a CRD brings it, so that it may not be served yet.
@@ -197,8 +208,9 @@ pub(crate) fn controller(object: &Value) -> Option<&Value> {
 /// The key of the owner that controls an object, if the world plays its kind.
 pub(crate) fn controller_key(object: &Value) -> Option<Key> {
     let owner = controller(object)?;
-    let kind = Kind::of_owner(text(&owner["kind"]))?;
-    Some(Key::new(kind, lockstep_api::object::namespace(object), text(&owner["name"])))
+    let kind = Kind::of_owner(owner)?;
+    let namespace = if kind.is_namespaced() { lockstep_api::object::namespace(object) } else { "" };
+    Some(Key::new(kind, namespace, text(&owner["name"])))
 }
 
 /// Whether somebody asked for the end of an object.
@@ -219,7 +231,7 @@ mod tests {
 
     fn pod(version: &str) -> Value {
         json!({"metadata": {"namespace": "n", "name": "p", "uid": "u", "resourceVersion": version,
-            "managedFields": [1], "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": "o", "controller": true}]}})
+            "managedFields": [1], "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "o", "controller": true}]}})
     }
 
     #[test]
@@ -243,6 +255,18 @@ mod tests {
         assert_eq!(controller_key(&pod("1")), Some(Key::new(Kind::ReplicaSet, "n", "r")));
         cache.remove(&key, "u");
         assert!(cache.children(&owner, Kind::Pod).is_empty() && cache.children.is_empty());
+    }
+
+    #[test]
+    fn an_owner_is_found_by_group_and_kind_and_in_its_own_scope() {
+        let owned = |version: &str, kind: &str| {
+            let owner = json!({"apiVersion": version, "kind": kind, "name": "o", "controller": true});
+            controller_key(&json!({"metadata": {"namespace": "n", "name": "p", "ownerReferences": [owner]}}))
+        };
+        assert_eq!(owned("v1", "Node"), Some(Key::new(Kind::Node, "", "o")));
+        assert_eq!(owned("batch/v1", "Job"), Some(Key::new(Kind::Job, "n", "o")));
+        assert_eq!(owned("batch.example.com/v1", "Job"), None);
+        assert_eq!(owned("config.openshift.io/v1", "ClusterOperator"), None);
     }
 
     #[test]

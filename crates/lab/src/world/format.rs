@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::Rule;
+
 use super::shape::{Field, Shape, Variant, span_schema, table, to_schema};
 
 /// The version of the format that this code reads.
@@ -41,8 +43,8 @@ const FILE: &[Field] = &[
     Field::new("people", Shape::List(&Shape::Record(PERSON)), "Edits by people and foreign controllers."),
     Field::new(
         "faults",
-        Shape::List(&Shape::Object),
-        "Faults of the API server; only the embedded server obeys them.",
+        Shape::List(&Shape::Fault),
+        "Faults of the API server; only the embedded server obeys them. Each needs a name of its own.",
     ),
 ];
 
@@ -340,5 +342,6 @@ pub fn scenario_reference() -> String {
         }
         out.push('\n');
     }
+    out.push_str(&Rule::reference());
     out
 }

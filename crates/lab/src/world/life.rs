@@ -82,6 +82,8 @@ enum Move {
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause of a kubelet.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The shortest time that a state of something that changes by itself lasts; without it no time would ever pass.
+pub(super) const SHORTEST_BEAT: Duration = Duration::from_secs(1);
 /// What takes a moment.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -89,7 +91,8 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 impl Life {
     /// A Pod that a machine takes now.
-    pub(crate) fn new(uid: &str, script: LifeScript, origin: Duration) -> Self {
+    pub(crate) fn new(uid: &str, mut script: LifeScript, origin: Duration) -> Self {
+        script.beat = script.beat.max(SHORTEST_BEAT);
         Self {
             uid: uid.to_owned(),
             script,
@@ -376,6 +379,19 @@ mod tests {
         );
         let found = diary(life(WorkloadBehaviour::Flapping { period: None }, None, false), 1);
         assert_eq!(found[2..5], ["10: ready", "12: running", "14: ready"]);
+    }
+
+    #[test]
+    fn a_period_of_nothing_still_lets_time_pass() {
+        let mut script = life(WorkloadBehaviour::Flapping { period: None }, None, false).script;
+        script.beat = Duration::ZERO;
+        let mut flapping = Life::new("u", script, Duration::ZERO);
+        let mut moves = 0;
+        while flapping.advance(Duration::from_secs(20), "s").is_some() {
+            moves += 1;
+            assert!(moves < 20, "it goes on for ever");
+        }
+        assert!(flapping.next_at() > Some(Duration::from_secs(20)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Machines: Node objects that become Ready, and their Leases.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// The pause after a failed request.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How many machines a group may have.
+const MOST: usize = 1000;
+
 /// One machine.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Machine {
@@ -25,6 +29,8 @@ pub(crate) struct Machine {
     roles: Vec<String>,
     ready_after: Span,
     leases: bool,
+    /// The group that it comes from.
+    group: usize,
     /// Its number among all, for its address.
     number: usize,
 }
@@ -51,14 +57,39 @@ fn machines(world: &Shared) -> Vec<Machine> {
     expand(&groups)
 }
 
+/// What groups of machines get wrong together; whoever reads a scenario refuses it.
+pub(crate) fn contradictions(groups: &[NodeGroup]) -> Vec<String> {
+    let too_many = |(index, group): (usize, &NodeGroup)| {
+        let count = group.count.filter(|count| *count > MOST)?;
+        Some(format!("nodes[{index}].count: {count} machines are too many; write at most {MOST}"))
+    };
+    let mut problems: Vec<String> = groups.iter().enumerate().filter_map(too_many).collect();
+    if !problems.is_empty() {
+        return problems;
+    }
+    let mut names = BTreeSet::new();
+    for machine in expand(groups) {
+        if !names.insert(machine.name.clone()) {
+            let (group, name) = (machine.group, machine.name);
+            problems.push(format!("nodes[{group}]: there is a machine `{name}` already; use other names"));
+        }
+    }
+    problems
+}
+
+/// The machines of all groups. Those without a name are numbered by their first role, over all groups.
 fn expand(groups: &[NodeGroup]) -> Vec<Machine> {
     let mut machines = Vec::new();
-    for group in groups {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for (group_index, group) in groups.iter().enumerate() {
         let roles = if group.roles.is_empty() { vec!["worker".to_owned()] } else { group.roles.clone() };
         for index in 0..group.count.unwrap_or(group.names.len().max(1)) {
-            let name = group.names.get(index).cloned().unwrap_or_else(|| format!("{}-{index}", roles[0]));
+            let number = numbers.entry(roles[0].clone()).or_default();
+            let name = group.names.get(index).cloned().unwrap_or_else(|| format!("{}-{number}", roles[0]));
+            *number += 1;
             machines.push(Machine {
                 name,
+                group: group_index,
                 roles: roles.clone(),
                 ready_after: group.ready_after.unwrap_or(Span::between(10, 40)),
                 leases: group.leases,
@@ -196,6 +227,14 @@ mod tests {
         let group = NodeGroup { count: Some(2), names: vec!["a".into()], ..NodeGroup::default() };
         let names: Vec<String> = expand(&[group]).into_iter().map(|machine| machine.name).collect();
         assert_eq!(names, ["a", "worker-1"]);
+    }
+
+    #[test]
+    fn groups_of_one_role_share_its_numbers() {
+        let group = |count| NodeGroup { count: Some(count), ..NodeGroup::default() };
+        let names: Vec<String> =
+            expand(&[group(2), group(1)]).into_iter().map(|machine| machine.name).collect();
+        assert_eq!(names, ["worker-0", "worker-1", "worker-2"]);
     }
 
     #[test]

@@ -38,7 +38,8 @@ async fn run(world: Arc<Shared>, number: usize, person: Person) {
             Ok(Some(what)) => world.say(|| format!("{} {what}", person.name)),
             Ok(None) => {}
             Err(error) => {
-                world.say(|| format!("{} could not edit {}: {error}", person.name, name(&person.object)));
+                world
+                    .complain(|| format!("{} could not edit {}: {error}", person.name, name(&person.object)));
             }
         }
         time += 1;

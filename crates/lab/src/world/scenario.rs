@@ -1,6 +1,6 @@
 //! A scenario: how machines, workloads, operators and people behave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,8 +8,10 @@ use serde_json::Value;
 use lockstep_payload::yaml;
 
 use super::format::{API_VERSION, KIND, SCENARIO};
+use super::node;
 use super::shape::check;
 use super::span::Span;
+use crate::Rule;
 
 /// A script of how the world around an API server behaves.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -17,8 +19,8 @@ use super::span::Span;
 pub struct Scenario {
     /// Seed of all draws, where the file names one.
     pub seed: Option<u64>,
-    /// Faults of the API server, as written; whoever runs a server reads them.
-    pub faults: Vec<Value>,
+    /// Faults of the API server, checked; whoever runs a server adds them.
+    pub faults: Vec<Rule>,
     pub(crate) base: Base,
     pub(crate) nodes: Option<Vec<NodeGroup>>,
     pub(crate) workloads: Vec<WorkloadRule>,
@@ -262,7 +264,44 @@ impl Scenario {
             return refuse(problems);
         }
         // What is left are numbers out of range; the checks above know the path of everything else.
-        serde_json::from_value(value).or_else(|error| refuse(vec![format!("the file: {error}")]))
+        let scenario: Self = match serde_json::from_value(value) {
+            Ok(scenario) => scenario,
+            Err(error) => return refuse(vec![format!("the file: {error}")]),
+        };
+        let problems = scenario.contradictions();
+        if problems.is_empty() { Ok(scenario) } else { refuse(problems) }
+    }
+
+    /// What no single field shows to be wrong.
+    fn contradictions(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut names = BTreeSet::new();
+        for (index, rule) in self.faults.iter().enumerate().filter(|(_, rule)| !names.insert(&rule.name)) {
+            problems.push(format!(
+                "faults[{index}].name: there is a fault `{}` already; use another name",
+                rule.name
+            ));
+        }
+        for (index, person) in self.people.iter().enumerate() {
+            let Deed::Apply { fields: Some(fields) } = &person.deed else { continue };
+            let path = format!("people[{index}].do.apply.fields");
+            let metadata = match fields.get("metadata") {
+                None => None,
+                Some(Value::Object(metadata)) => Some(metadata),
+                Some(other) => {
+                    problems.push(format!("{path}.metadata: `{other}` is no object with fields"));
+                    None
+                }
+            };
+            let identity = ["name", "namespace", "generateName", "uid", "resourceVersion"];
+            for key in identity.iter().filter(|key| metadata.is_some_and(|it| it.contains_key(**key))) {
+                problems.push(format!(
+                    "{path}.metadata.{key}: `people[{index}].object` says which object it is; leave it out"
+                ));
+            }
+        }
+        problems.extend(node::contradictions(self.nodes.as_deref().unwrap_or_default()));
+        problems
     }
 }
 
@@ -289,7 +328,7 @@ mod tests {
              workloads: [{name: 'dns*', behaviour: crashLoop, recoversAfter: 5m}]\n\
              operators:\n- name: dns\n  behaviour: {degraded: {after: 1m, for: 2m, reason: R}}\n  versions: {operator: '1'}\n\
              people:\n- at: 1m\n  object: {apiVersion: v1, kind: ConfigMap, namespace: a, name: b}\n  do: delete\n\
-             faults: [{anything: goes}]\n",
+             faults: [{name: down, effect: {outage: {}}}]\n",
         )
         .unwrap();
         assert_eq!(scenario.seed, Some(7));
@@ -307,6 +346,40 @@ mod tests {
             error.starts_with("my.yaml: workloads[0].readyafter: there is no such field; known are: kind,"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_with_its_place() {
+        let apply = |fields: &str| {
+            format!(
+                "people:\n- object: {{apiVersion: v1, kind: ConfigMap, namespace: a, name: b}}\n  do: {{apply: {{fields: {fields}}}}}\n"
+            )
+        };
+        for (text, problem) in [
+            ("faults: [{anything: goes}]\n".to_owned(), "faults[0]: unknown field `anything`"),
+            (
+                "faults: [{name: a, effect: {refuse: {code: 418}}}]\n".to_owned(),
+                "faults[0]: effect.refuse.code: 418",
+            ),
+            (
+                "faults: [{name: a, effect: {outage: {}}}, {name: a, effect: {outage: {}}}]\n".to_owned(),
+                "faults[1].name: there is a fault `a` already",
+            ),
+            (apply("{metadata: x}"), "people[0].do.apply.fields.metadata: `\"x\"` is no object"),
+            (
+                apply("{metadata: {name: x}}"),
+                "people[0].do.apply.fields.metadata.name: `people[0].object` says",
+            ),
+            ("nodes: [{count: 1001}]\n".to_owned(), "nodes[0].count: 1001 machines are too many"),
+            (
+                "nodes: [{names: [a, b]}, {names: [a]}]\n".to_owned(),
+                "nodes[1]: there is a machine `a` already",
+            ),
+        ] {
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("my.yaml: {problem}")), "{text}: {error}");
+        }
+        assert!(read(&apply("{metadata: {labels: {a: b}}}")).is_ok());
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use std::fmt::Write as _;
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::span::Span;
+use crate::Rule;
 
 /// What may stand somewhere in a scenario.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) enum Shape {
     Anything,
     /// A Kubernetes object, or a part of one.
     Object,
+    /// A fault of the API server.
+    Fault,
     /// Texts by free keys.
     Texts,
     /// Exactly this text.
@@ -95,6 +99,12 @@ pub(crate) fn check(shape: &Shape, value: &mut Value, path: &str, problems: &mut
         }
         Shape::Object if value.is_object() => {}
         Shape::Object => complain(format!("`{value}` is no object with fields")),
+        Shape::Fault => {
+            let rule = Rule::deserialize(&*value).map_err(|error| error.to_string());
+            if let Err(what) = rule.and_then(|rule| rule.check().map_err(|error| error.to_string())) {
+                complain(what);
+            }
+        }
         Shape::Exactly(text) if value == text => {}
         Shape::Exactly(text) => {
             complain(format!("`{value}` is not known to this version of lockstep; it reads `{text}`"));
@@ -182,6 +192,7 @@ pub(crate) fn to_schema(shape: &Shape) -> Value {
         Shape::Span => json!({"$ref": "#/$defs/duration"}),
         Shape::Anything => json!({}),
         Shape::Object => json!({"type": "object"}),
+        Shape::Fault => Rule::json_schema(),
         Shape::Texts => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Shape::Exactly(text) => json!({"const": text}),
         Shape::Word(words) => json!({"enum": words}),
@@ -258,7 +269,7 @@ fn words(shape: &Shape) -> String {
         Shape::Exactly(text) => format!("`{text}`"),
         Shape::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Shape::List(item) => format!("list of {}", words(item)),
-        Shape::Record(_) => "record".to_owned(),
+        Shape::Fault | Shape::Record(_) => "record".to_owned(),
         Shape::Choice(variants) => {
             variants.iter().map(|variant| format!("`{}`", variant.name)).collect::<Vec<_>>().join(", ")
         }

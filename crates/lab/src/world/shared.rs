@@ -26,6 +26,8 @@ pub struct LogLine {
     pub time: Timestamp,
     /// What happened, as a sentence without a full stop.
     pub text: String,
+    /// Whether something did not work, so that the script is not played as written.
+    pub is_problem: bool,
 }
 
 impl std::fmt::Display for LogLine {
@@ -66,14 +68,28 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     /// Tells people what happened.
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
+        self.tell(text, false);
+    }
+
+    /// Tells people what did not work.
+    pub(crate) fn complain(&self, text: impl FnOnce() -> String) {
+        self.tell(text, true);
+    }
+
+    fn tell(&self, text: impl FnOnce() -> String, is_problem: bool) {
         if let Some(sink) = &self.sink {
-            sink(LogLine { time: self.clock.now(), text: text() });
+            sink(LogLine { time: self.clock.now(), text: text(), is_problem });
         }
     }
 
     /// Lab time since the start; jumps of the clock do not change it.
     pub(crate) fn now(&self) -> Duration {
         self.clock.elapsed()
+    }
+
+    /// Whether the world hears of objects of this kind.
+    pub(crate) fn follows(&self, kind: Kind) -> bool {
+        kind != Kind::ReplicaSet || self.scenario.has_pods()
     }
 
     /// An object as last seen.

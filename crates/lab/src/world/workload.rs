@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::api::{Actor, CONTROLLERS, Place, Resource, code};
-use super::cache::{Key, Kind, controller, is_ending, text, uid};
+use super::cache::{Key, Kind, controller, controller_key, is_ending, text, uid};
 use super::event::{Note, Source, record};
+use super::life::SHORTEST_BEAT;
 use super::placement;
 use super::rules::{WorkloadScript, draw};
 use super::scenario::WorkloadBehaviour;
@@ -85,12 +86,14 @@ pub(crate) fn is_ready_without_pods(
         (WorkloadBehaviour::Flapping { period }, _) => {
             let first = drawn("ready", script.ready_after);
             let period =
-                draw(&world.rng, &format!("beat/{key}"), period.unwrap_or(super::span::Span::seconds(30)));
+                draw(&world.rng, &format!("beat/{key}"), period.unwrap_or(super::span::Span::seconds(30)))
+                    .max(SHORTEST_BEAT);
             if now < first {
                 return (false, Some(first));
             }
-            let beats = now.saturating_sub(first).as_millis() / period.as_millis().max(1);
-            let next = first + period * u32::try_from(beats + 1).unwrap_or(u32::MAX);
+            let beats = now.saturating_sub(first).as_millis() / period.as_millis();
+            let next =
+                first.saturating_add(period.saturating_mul(u32::try_from(beats + 1).unwrap_or(u32::MAX)));
             return (beats.is_multiple_of(2), Some(next));
         }
         (_, Some(recovers)) => Some(drawn("recover", recovers)),
@@ -214,11 +217,10 @@ pub(crate) fn try_again(world: &Shared) -> Duration {
 
 // === orphans ===
 
-/// Whether the owner that controls an object is gone.
+/// Whether the owner that controls an object is gone. Owners that the world does not follow count as there.
 pub(crate) fn is_orphan(world: &Shared, object: &Value) -> bool {
     let Some(owner) = controller(object) else { return false };
-    let Some(kind) = Kind::of_owner(text(&owner["kind"])) else { return false };
-    let key = Key::new(kind, text(&object["metadata"]["namespace"]), text(&owner["name"]));
+    let Some(key) = controller_key(object).filter(|key| world.follows(key.kind)) else { return false };
     world.object(&key).is_none_or(|found| uid(&found) != text(&owner["uid"]))
 }
 

@@ -45,10 +45,6 @@ pub(super) fn index(served: &[Names]) -> Answer {
 
 /// `/openapi/v3/api/V` and `/openapi/v3/apis/G/V`.
 pub(super) fn v3(served: &[Names], question: &Question<'_>, name: &str) -> Answer {
-    if question.accept.contains(PROTOBUF_V2) {
-        // Whoever asks like that looks for one kind and finds none; the smallest document says `swagger: "2.0"`.
-        return Answer::text(200, PROTOBUF_V2_ANSWER, "\n\u{3}2.0".to_owned());
-    }
     if !accepts_json(question.accept) {
         return Answer { headers: vec![("vary", "Accept".into())], ..Answer::empty(406) };
     }
@@ -80,6 +76,10 @@ const PROTOBUF_V2_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v
 
 /// `/openapi/v2`: all in one document, in the older generation of the format.
 pub(super) fn v2(served: &[Names], question: &Question<'_>) -> Answer {
+    if question.accept.contains(PROTOBUF_V2) {
+        // Whoever asks like that looks for one kind and finds none; the smallest document says `swagger: "2.0"`.
+        return Answer::text(200, PROTOBUF_V2_ANSWER, "\n\u{3}2.0".to_owned());
+    }
     if !accepts_json(question.accept) {
         return Answer { headers: vec![("vary", "Accept".into())], ..Answer::empty(406) };
     }

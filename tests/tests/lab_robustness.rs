@@ -195,8 +195,12 @@ async fn damaged_requests_never_cause_a_panic_and_always_get_a_proper_answer() {
     let mut refused = 0;
     for case in 0..cases {
         let call = source.call();
-        // With paused time a watch is over at once.
-        let Some(answer) = call.send(&client).await else {
+        // With paused time a watch is over at once, unless it asks for years.
+        let Ok(answer) = tokio::time::timeout(Duration::from_hours(2), call.send(&client)).await else {
+            assert!(call.path.contains("watch"), "seed {seed}, case {case}: no answer to {call:?}");
+            continue;
+        };
+        let Some(answer) = answer else {
             assert!(call.request::<Vec<u8>>().is_none(), "seed {seed}, case {case}: no answer to {call:?}");
             continue;
         };

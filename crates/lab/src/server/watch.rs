@@ -32,7 +32,7 @@ const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// A watch without a limit of its own stays open this long, and up to twice as long.
 const DEFAULT_LIFE: Duration = Duration::from_mins(30);
 /// No watch stays open longer.
-const LONGEST_LIFE: Duration = Duration::from_hours(24 * 365);
+const LONGEST_LIFE: Duration = Duration::from_hours(24);
 /// How many events are taken from the store at once.
 const BATCH: usize = 64;
 
@@ -73,7 +73,7 @@ pub(super) fn open(
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => DEFAULT_LIFE.mul_f64(1.0 + core.jitter.fraction()),
     };
-    // A client may ask for centuries; a year is for ever.
+    // A client may ask for centuries; a day is for ever.
     let end = Instant::now() + shared.clock.scaled(life.min(LONGEST_LIFE));
     let seen = if with_state || asked == 0 { core.store.revision() } else { asked };
     let mut watch = Watch {

@@ -66,6 +66,11 @@ impl Work {
         }
     }
 
+    /// Nothing more has to be looked at there.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.keys.remove(key);
+    }
+
     /// Notes that an object has to be looked at.
     pub(super) fn note(&mut self, key: Key) {
         self.keys.insert(key);

@@ -60,9 +60,11 @@ fn step(mut document: Value, operation: &Value, copied: &mut usize) -> Result<Va
                 let is_document = value.is_object() || value.is_array();
                 return if is_document { Ok(value) } else { Err("value must be object or array".to_owned()) };
             }
+            let value = value();
+            check_depth(path, &value)?;
             let (holder, key) = find(&mut document, path)?;
             get(holder, &key)?;
-            set(holder, key, value());
+            set(holder, key, value);
         }
         "move" => {
             let (holder, key) = find(&mut document, text("from")?)?;

@@ -28,8 +28,14 @@ pub(super) fn settle(core: &mut Core, key: &Key, now: &str) {
         .filter(|(path, other)| *path != key.path && other["spec"]["group"] == crd["spec"]["group"])
         .map(|(_, other)| Names::parse(&other["status"]["acceptedNames"]))
         .collect();
-    lifecycle::reconcile(&mut new, &others, now);
-    let crd = if new == *crd { crd } else { put_status(core, key, &crd, new, now) };
+    let crd = if lifecycle::reconcile(&mut new, &others, now) {
+        let stored = put_status(core, key, &crd, new, now);
+        // It is as it should be now; a second look would only read its schemas again.
+        core.work.forget(key);
+        stored
+    } else {
+        crd
+    };
     serve(core, &crd);
     if crd["metadata"].get("deletionTimestamp").is_some() {
         clean_up(core, key, &crd, now);

@@ -134,8 +134,9 @@ fn suites(folder: &Path) -> Result<Vec<Step>, Error> {
     Ok(steps)
 }
 
+// NB: `--workspace` as in the step `build`, or other features would be compiled once more.
 fn suite(name: &str, text: &str) -> Step {
-    let arguments = format!("test --package lockstep-tests --test {name} --locked -- --show-output");
+    let arguments = format!("test --workspace --test {name} --locked -- --show-output");
     let first = text.lines().next().unwrap_or_default();
     cargo(name, first.trim_start_matches("//!").trim().trim_end_matches('.'), &arguments)
         .with(|cargo| cargo.needs_kube = text.contains("xtask::kube"))

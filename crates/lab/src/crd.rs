@@ -1,8 +1,8 @@
 //! Custom resources: definitions, schemas, pruning, defaults, validation.
 //!
-//! A definition is checked by [`definition::validate`], lives by [`lifecycle`] and is read for serving as a
-//! [`definition::Definition`]. A custom resource that comes in is pruned and defaulted by the schema of its version
-//! (`Structural::prune`, then `Structural::default`), prepared and checked by [`custom`].
+//! A definition is checked by `definition::validate`, lives by `lifecycle` and is read for serving as a
+//! `definition::Definition`. A custom resource that comes in is pruned and defaulted by the schema of its version
+//! (`Structural::prune`, then `Structural::default`), prepared and checked by `custom`.
 
 mod approval;
 pub(crate) mod custom;

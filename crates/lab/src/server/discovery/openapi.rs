@@ -266,10 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_wants_only_protobuf_is_refused() {
-        let ask = |accept| v2(&[], &Question { accept, ..Question::default() }).code;
-        assert_eq!(ask("application/com.github.proto-openapi.spec.v2@v1.0+protobuf"), 406);
-        assert_eq!(ask("application/com.github.proto-openapi.spec.v2@v1.0+protobuf,application/json"), 200);
+    fn a_client_that_wants_protobuf_gets_the_smallest_document_and_no_other_form_is_served() {
+        let ask = |accept| v2(&[], &Question { accept, ..Question::default() });
+        assert_eq!(ask(PROTOBUF_V2).content_type, PROTOBUF_V2_ANSWER);
+        assert_eq!(ask("application/json").code, 200);
+        assert_eq!(ask("text/html").code, 406);
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::store::Key;
 /// The largest body that the server reads.
 const LARGEST_BODY: usize = 3 << 20;
 /// How much of a larger one it takes in before it gives up on the connection.
-const MOST_DISCARDED: usize = 64 << 20;
+const MOST_DISCARDED: usize = 16 << 20;
 
 /// The binary format of `kubectl create` and of typed clients.
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -10,7 +10,6 @@ mod defaulting;
 pub(crate) mod definition;
 pub(crate) mod embedded;
 mod formats;
-pub(crate) mod go;
 pub(crate) mod lifecycle;
 mod list_type;
 mod names;

@@ -11,7 +11,6 @@ mod apply;
 mod compare;
 mod conflict;
 mod element;
-mod golang;
 mod last_applied;
 mod managers;
 mod merge;

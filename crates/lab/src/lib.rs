@@ -5,6 +5,7 @@ mod clock;
 pub mod crd;
 mod faults;
 mod fields;
+mod go;
 mod meta;
 mod rng;
 mod serve;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::crd::go;
+use crate::go;
 
 /// An error answer.
 #[derive(Clone, Debug, PartialEq)]

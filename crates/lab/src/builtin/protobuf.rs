@@ -6,20 +6,17 @@
 mod message;
 mod wire;
 
-use std::fmt::Write as _;
-
 use lockstep_schema::{Message, Schema};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::server::go_json;
 use crate::status::Status;
 use message::texts;
 use wire::{Reader, Wire};
 
 /// What every body begins with.
 const PREFIX: &[u8] = b"k8s\0";
-/// How much of a body is shown when nothing is known about it.
-const SUMMARY: usize = 30;
 
 /// Why a body cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -110,24 +107,10 @@ impl Unreadable {
             }
             None => format!(
                 "the object provided is unrecognized (must be of type {expected}): {why} ({})",
-                summary(body)
+                go_json::summary(body)
             ),
         })
     }
-}
-
-fn summary(body: &[u8]) -> String {
-    let shown = &body[..body.len().min(SUMMARY)];
-    let text = match body.first() {
-        None => return "<empty>".into(),
-        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
-        Some(_) => shown.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }),
-    };
-    if body.len() > SUMMARY { format!("{text} ...") } else { text }
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn approval(crd: &Value) -> (Approval, String) {
         return (Approval::Missing, message);
     }
     if text.starts_with("unapproved") {
-        return (Approval::Bypassed, format!("not approved: {}", super::go::quote(text)));
+        return (Approval::Bypassed, format!("not approved: {}", crate::go::quote(text)));
     }
     if uri::has_scheme_and_host(text) {
         return (Approval::Approved, format!("approved in {text}"));

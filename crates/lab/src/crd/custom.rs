@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::definition::Version;
 use super::embedded::{self, MetaCheck};
-use super::go;
 use super::scale;
 use super::validation::Reading;
+use crate::go;
 use crate::status::{FieldError, FieldErrorKind};
 
 /// Which part of a resource is written.

@@ -244,7 +244,7 @@ fn coerce_field(
         (Kind::Whole, Value::Number(number)) => Err(wrong(&format!("number {number}"), context, "int64")),
         (Kind::Time, Value::String(text)) => {
             let Ok(time) = text.parse::<Timestamp>() else {
-                let quoted = super::go::quote(text);
+                let quoted = crate::go::quote(text);
                 return Err(format!(
                     "parsing time {quoted} as \"2006-01-02T15:04:05Z07:00\": cannot parse {quoted} as \"2006\""
                 ));

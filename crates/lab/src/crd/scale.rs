@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::definition::{ScalePaths, Version};
-use super::go;
+use crate::go;
 use crate::status::{FieldError, Status};
 
 /// The Scale of a custom resource, as a GET answers it.

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::formats::Format;
-use super::go;
 use super::structural::{Additional, Limits, Structural};
+use crate::go;
 use crate::status::{FieldError, FieldErrorKind};
 
 /// The field of an error that is about the object as a whole.

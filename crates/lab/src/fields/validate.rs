@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::element::PathElement;
-use super::golang;
 use super::types::{List, ListMerge, Map, Scalar, Shape, TypeRef};
+use crate::go;
 
 /// Checks a value against its type.
 ///
@@ -32,13 +32,13 @@ fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {
         | (Scalar::Boolean, Value::Bool(_))
         | (Scalar::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
         (Scalar::Numeric, other) => {
-            Some(format!("expected numeric (int or float), got {}", golang::type_name(other)))
+            Some(format!("expected numeric (int or float), got {}", go::type_name(other)))
         }
         (Scalar::String, other) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", golang::syntax(other)))
+            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::syntax(other)))
         }
-        (Scalar::Boolean, other) => Some(format!("expected boolean, got &{{{}}}", golang::plain(other))),
-        (Scalar::Untyped, other) => Some(format!("expected any scalar, got &{{{}}}", golang::plain(other))),
+        (Scalar::Boolean, other) => Some(format!("expected boolean, got &{{{}}}", go::plain(other))),
+        (Scalar::Untyped, other) => Some(format!("expected any scalar, got &{{{}}}", go::plain(other))),
     }
 }
 
@@ -80,7 +80,7 @@ impl Walk {
         let fields = match value {
             Value::Object(fields) => fields,
             Value::Null => return,
-            other => return self.problem(path, &format!("expected map, got &{{{}}}", golang::plain(other))),
+            other => return self.problem(path, &format!("expected map, got &{{{}}}", go::plain(other))),
         };
         for (name, value) in fields {
             let path = Path { parent: Some(path), step: Step::Field(name) };
@@ -95,7 +95,7 @@ impl Walk {
         let items = match value {
             Value::Array(items) => items,
             Value::Null => return,
-            other => return self.problem(path, &format!("expected list, got &{{{}}}", golang::plain(other))),
+            other => return self.problem(path, &format!("expected list, got &{{{}}}", go::plain(other))),
         };
         let element = ty.at(list.element);
         let mut seen = BTreeSet::new();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-use crate::crd::go;
+use crate::go;
 
 /// Go's decoder gives up at this depth.
 const DEEPEST: usize = 10_000;
@@ -70,6 +70,20 @@ fn settled(number: &Number) -> Option<Number> {
     }
     let text = format!("{float}");
     text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
+}
+
+/// How much of a body is shown in an error.
+const SHOWN_BYTES: usize = 30;
+
+/// The beginning of a body for an error: as text when it could be JSON.
+pub(crate) fn summary(body: &[u8]) -> String {
+    let start = &body[..body.len().min(SHOWN_BYTES)];
+    let dots = if body.len() > SHOWN_BYTES { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{dots}", String::from_utf8_lossy(start)),
+        Some(_) => start.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")) + dots,
+    }
 }
 
 /// A document as Go's encoder writes it, which hides what HTML could take for markup.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::go_json;
 use super::request::ListOptions;
+use crate::go;
 use crate::status::Status;
 use crate::store::{Store, TableName, path_of};
 
@@ -138,11 +139,8 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| {
-        Status::bare(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
-    })
+    go::parse_uint(text)
+        .map_err(|why| Status::bare(format!("resourceVersion: Invalid value: {}: {why}", go::quote(text))))
 }
 
 /// 504: the version is newer than anything here.

@@ -311,7 +311,7 @@ impl Resource {
     }
 
     /// Whether replacing an object needs to say which version of it.
-    pub(crate) fn needs_version(&self, _subresource: &str) -> bool {
+    pub(crate) fn needs_version(&self) -> bool {
         match &self.sort {
             Sort::Builtin(kind) => rules::needs_resource_version_for_update(kind),
             Sort::Custom(_) => true,

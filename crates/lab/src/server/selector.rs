@@ -32,7 +32,6 @@ pub(crate) struct FieldSelector(pub Vec<(String, String, bool)>);
 enum Token {
     Word(String),
     Symbol(&'static str),
-    Bad(String),
     End,
 }
 
@@ -59,7 +58,7 @@ impl LabelSelector {
                     requirements
                         .push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
                 }
-                other => {
+                other @ Token::Symbol(_) => {
                     let found = other.text();
                     return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
                 }
@@ -213,7 +212,7 @@ impl Parser {
 impl Token {
     fn text(&self) -> &str {
         match self {
-            Self::Word(text) | Self::Bad(text) => text,
+            Self::Word(text) => text,
             Self::Symbol(symbol) => symbol,
             Self::End => "",
         }
@@ -231,8 +230,8 @@ fn tokens(text: &str) -> Vec<Token> {
         }
         let is_end = |c: char| c.is_whitespace() || "=!(),><".contains(c);
         let end = rest.find(is_end).unwrap_or(rest.len());
-        let (word, tail) = rest.split_at(end.max(1));
-        tokens.push(if end == 0 { Token::Bad(word.to_owned()) } else { Token::Word(word.to_owned()) });
+        let (word, tail) = rest.split_at(end);
+        tokens.push(Token::Word(word.to_owned()));
         rest = tail.trim_start();
     }
     tokens.push(Token::End);

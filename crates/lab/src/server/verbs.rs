@@ -48,20 +48,12 @@ pub(super) struct Head {
 
 /// Answers one request.
 pub(super) async fn answer(shared: &Arc<Shared>, request: Request) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let accept = text(&parts.headers, header::ACCEPT);
     let names = shared.core().registry.names();
-    let question = discovery::Question {
-        method: parts.method.as_str(),
-        path: parts.uri.path(),
-        query: parts.uri.query().unwrap_or_default(),
-        accept,
-        if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
-        host: text(&parts.headers, header::HOST),
-    };
-    if let Some(found) = discovery::answer(&names, &question) {
+    if let Some(found) = discovery::answer(&names, &discovery::Question::of(&request)) {
         return found.into_response();
     }
+    let (parts, body) = request.into_parts();
+    let accept = text(&parts.headers, header::ACCEPT);
     let plain = Wanted { form: Form::Whole, encoding: Encoding::Json };
     let Some(target) = Target::parse(parts.uri.path()) else {
         return Answer::page_not_found().into_response(plain, None);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::core::{Call, Core};
 use super::request::{FieldValidation, Target, WriteOptions};
 use super::resource::{Manager, Resource};
-use crate::crd::go;
+use crate::go;
 use crate::status::{GroupName, Status};
 use crate::store::{Key, TableName};
 
@@ -150,7 +150,7 @@ pub(crate) fn store_changed(
     let old_version = &old["metadata"]["resourceVersion"];
     match object["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
         "" | "0" => {
-            if resource.needs_version(&target.subresource) {
+            if resource.needs_version() {
                 let error = crate::status::FieldError::invalid(
                     "metadata.resourceVersion",
                     0,
@@ -161,7 +161,8 @@ pub(crate) fn store_changed(
             object["metadata"]["resourceVersion"] = old_version.clone();
         }
         given => {
-            parse_version(given)?;
+            // The real server comes across a version that is no number only when it is about to store.
+            go::parse_uint(given).map_err(Status::bare)?;
             if old_version != given {
                 return Err(Status::modified(resource.group_name(), name));
             }
@@ -196,20 +197,6 @@ pub(crate) fn store_changed(
         return Ok(Arc::new(object));
     }
     Ok(core.put(key, object))
-}
-
-/// Refuses a version that is no number; the real server comes across it only when it is about to store.
-fn parse_version(given: &str) -> Result<u64, Status> {
-    use std::num::IntErrorKind;
-    // Go knows no sign here.
-    let parsed = if given.starts_with('+') { "+".parse() } else { given.parse::<u64>() };
-    parsed.map_err(|error| {
-        let why = match error.kind() {
-            IntErrorKind::PosOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        Status::bare(format!("strconv.ParseUint: parsing {}: {why}", go::quote(given)))
-    })
 }
 
 /// Whether an update takes the last thing away that kept a deleted object.

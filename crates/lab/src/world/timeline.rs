@@ -91,7 +91,8 @@ impl Timeline {
         }
         let mut timeline = Self::healthy(script, occasion, draw);
         let done = timeline.moments.last().map(|(at, _)| *at).unwrap_or_default();
-        match &script.behaviour {
+        let behaviour = &script.behaviour;
+        match behaviour {
             OperatorBehaviour::Healthy | OperatorBehaviour::Silent => {}
             OperatorBehaviour::Hang { message } => {
                 timeline.moments.pop();
@@ -123,23 +124,19 @@ impl Timeline {
                 );
                 timeline.episode(trouble, done, bad, Saying::well(DEGRADED, false), draw);
             }
-            OperatorBehaviour::Unavailable(trouble) => {
+            OperatorBehaviour::Unavailable(trouble) | OperatorBehaviour::Flap(trouble) => {
                 let bad = trouble.saying(
                     AVAILABLE,
                     false,
                     "OperatorUnavailable",
                     "A part of the component does not work",
                 );
-                timeline.episode(trouble, done, bad, Saying::well(AVAILABLE, true), draw);
-            }
-            OperatorBehaviour::Flap(trouble) => {
-                let bad = trouble.saying(
-                    AVAILABLE,
-                    false,
-                    "OperatorUnavailable",
-                    "A part of the component does not work",
-                );
-                timeline.cycle(trouble, done, bad, Saying::well(AVAILABLE, true), draw);
+                let well = Saying::well(AVAILABLE, true);
+                if matches!(behaviour, OperatorBehaviour::Flap(_)) {
+                    timeline.cycle(trouble, done, bad, well, draw);
+                } else {
+                    timeline.episode(trouble, done, bad, well, draw);
+                }
             }
             OperatorBehaviour::Oscillate(trouble) => {
                 let bad = trouble.saying(PROGRESSING, true, "Reconciling", "Moving to another configuration");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::raw::Raw;
-use crate::crd::go;
+use crate::go;
 
 /// How a field of a schema is shown when it is set, and what stands there when it is not.
 #[derive(Clone, Copy)]

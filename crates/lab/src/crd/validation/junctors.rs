@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Path, Problem, Run};
-use crate::crd::go;
 use crate::crd::structural::{Junctors, Structural};
+use crate::go;
 
 // === impl Run ===
 

@@ -4,8 +4,8 @@ use serde_json::{Number, Value};
 
 use super::{Path, Run};
 use crate::crd::formats::Format;
-use crate::crd::go;
 use crate::crd::structural::Structural;
+use crate::go;
 use crate::status::FieldErrorKind;
 
 /// The largest whole number that JSON carries safely.

@@ -10,9 +10,6 @@ use crate::builtin::strategy;
 use crate::server::go_json;
 use crate::status::{GroupName, Status};
 
-/// How many bytes of a body that nobody understands are shown.
-const SHOWN_BYTES: usize = 30;
-
 fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
@@ -141,7 +138,7 @@ impl Resource {
     /// 400: a body of which not even the kind is known.
     fn unrecognized(&self, body: &[u8], why: &str) -> Status {
         let kind = &self.names.kind;
-        let shown = summary(body);
+        let shown = go_json::summary(body);
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"
         ))
@@ -280,17 +277,6 @@ fn interpret(object: &Value) -> Result<(), String> {
         return Err(format!("unexpected GroupVersion string: {api_version}"));
     }
     Ok(())
-}
-
-/// The beginning of a body: as text when it could be JSON.
-fn summary(body: &[u8]) -> String {
-    let start = &body[..body.len().min(SHOWN_BYTES)];
-    let dots = if body.len() > SHOWN_BYTES { " ..." } else { "" };
-    match body.first() {
-        None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{dots}", String::from_utf8_lossy(start)),
-        Some(_) => start.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")) + dots,
-    }
 }
 
 #[cfg(test)]

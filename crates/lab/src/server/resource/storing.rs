@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::{Resource, Sort, events};
+use crate::server::go_json;
 
 // === impl Resource ===
 
@@ -25,7 +26,7 @@ impl Resource {
                     object["apiVersion"] = storage.api_version.as_str().into();
                     custom.definition.renew(object);
                 }
-                whole_numbers(object);
+                go_json::settle_numbers(object);
             }
         }
     }
@@ -79,32 +80,6 @@ impl Resource {
             }
         }
     }
-}
-
-/// Writes fractions without a fraction as whole numbers, which is what becomes of them in the store of the real server.
-fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
-        Value::Array(list) => list.iter_mut().for_each(whole_numbers),
-        Value::Number(number) => {
-            if let Some(whole) = whole_number(number) {
-                *number = whole;
-            }
-        }
-        _ => {}
-    }
-}
-
-fn whole_number(number: &Number) -> Option<Number> {
-    // Up to here every whole number that a fraction can be is one of 64 bits.
-    const LARGEST: f64 = 9.0e18;
-    let fraction = number.is_f64().then(|| number.as_f64()).flatten()?;
-    if fraction.fract() != 0.0 || fraction.abs() > LARGEST {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-    let whole = fraction as i64;
-    Some(whole.into())
 }
 
 #[cfg(test)]

@@ -71,6 +71,24 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
+/// A value as Go's `%#v` prints it.
+pub(crate) fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(text) => quote(text),
+        Value::Array(items) => {
+            format!("[]interface {{}}{{{}}}", items.iter().map(syntax).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(map) => {
+            let fields: Vec<_> =
+                map.iter().map(|(key, value)| format!("{}:{}", quote(key), syntax(value))).collect();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+    }
+}
+
 /// The name of a value's type, as Go's `%T` prints it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
@@ -84,6 +102,20 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// A whole number as Go reads it, or what Go says of the text.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+    use std::num::IntErrorKind;
+    // Go knows no sign here.
+    let parsed = if text.starts_with('+') { "+".parse() } else { text.parse::<u64>() };
+    parsed.map_err(|error| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.ParseUint: parsing {}: {why}", quote(text))
+    })
+}
+
 fn write(out: &mut String, text: Arguments<'_>) {
     out.write_fmt(text).expect("invariant: writing to a string does not fail");
 }
@@ -95,6 +127,8 @@ fn is_unprintable(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -109,5 +143,26 @@ mod tests {
     #[test]
     fn quoting_uses_the_escapes_of_go() {
         assert_eq!(quote("a\"b\\c\n\u{1}é\u{200b}"), r#""a\"b\\c\n\x01é\u200b""#);
+    }
+
+    #[test]
+    fn values_look_like_in_go() {
+        let value = json!({"a": [1, "x", true, null], "b": 1.5});
+        assert_eq!(plain(&value), "map[a:[1 x true <nil>] b:1.5]");
+        assert_eq!(
+            syntax(&value),
+            r#"map[string]interface {}{"a":[]interface {}{1, "x", true, interface {}(nil)}, "b":1.5}"#
+        );
+        assert_eq!(type_name(&value["a"][0]), "int64");
+    }
+
+    #[test]
+    fn a_number_has_no_sign_and_64_bits() {
+        assert_eq!(parse_uint("17"), Ok(17));
+        assert_eq!(parse_uint("+1"), Err(r#"strconv.ParseUint: parsing "+1": invalid syntax"#.into()));
+        assert_eq!(
+            parse_uint("99999999999999999999"),
+            Err(r#"strconv.ParseUint: parsing "99999999999999999999": value out of range"#.into())
+        );
     }
 }

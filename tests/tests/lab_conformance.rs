@@ -55,13 +55,12 @@ mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::{Lab, LabOptions};
+use lockstep_tests::clients;
 use lockstep_tests::normalise::{Difference, differences};
 use serde_json::{Value, json};
 use target::{Case, Target};
@@ -199,14 +198,6 @@ fn real_server(controller_manager: bool) -> Server {
     Server::start(&options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn client_of(kubeconfig: &Path) -> Client {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    // The answer of the server is wanted, also when it says "later".
-    config.default_retry = false;
-    Client::try_from(config).unwrap()
-}
-
 /// What the real server is compared with.
 fn second_target(bare: &Lab, controlled: &Lab) -> Pair {
     Pair { bare: bare.client(), controlled: controlled.client() }
@@ -320,8 +311,8 @@ fn both_servers_give_the_same_answers() {
     let ready = start.elapsed();
     let (left, right) = runtime().block_on(async {
         let real = Pair {
-            bare: client_of(bare.kubeconfig()).await,
-            controlled: client_of(controlled.kubeconfig()).await,
+            bare: clients::of_file(bare.kubeconfig()).await,
+            controlled: clients::of_file(controlled.kubeconfig()).await,
         };
         let options = LabOptions { compaction: Duration::from_secs(5), ..LabOptions::default() };
         let bare = Lab::new(LabOptions { controllers: false, ..options.clone() });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use kube::Client;
+use lockstep_tests::clients;
 use serde_json::Value;
 use xtask::kube::{Server, ServerOptions};
 
@@ -33,11 +34,8 @@ impl Both {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (lab, real) = runtime.block_on(async {
-            let kubeconfig = kube::config::Kubeconfig::read_from(REAL.kubeconfig()).unwrap();
-            let options = kube::config::KubeConfigOptions::default();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
             let lab = Client::new(lockstep_lab::discovery_router(), "default");
-            (lab, Client::try_from(config).unwrap())
+            (lab, clients::of_file(REAL.kubeconfig()).await)
         });
         Self { runtime, lab, real }
     }

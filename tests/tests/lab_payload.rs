@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::{Lab, LabOptions};
 use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
+use lockstep_tests::clients;
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Difference, Normaliser, differences};
 use serde_json::{Value, json};
@@ -238,13 +238,6 @@ fn real_server() -> Server {
     Server::start(&ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn client_of(kubeconfig: &Path) -> Client {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    config.default_retry = false;
-    Client::try_from(config).unwrap()
-}
-
 /// Refusals with their texts, or the stored objects, without what may differ.
 fn compare(left: &Outcome, right: &Outcome) -> Vec<Difference> {
     let value = |outcome: &Outcome| {
@@ -262,7 +255,7 @@ fn a_real_release_is_judged_and_stored_equally() {
     let real = real_server();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (left, right) = runtime.block_on(async {
-        let client = client_of(real.kubeconfig()).await;
+        let client = clients::of_file(real.kubeconfig()).await;
         let left = run(&client, &waves).await;
         let lab = Lab::new(LabOptions::default());
         (left, run(&lab.client(), &waves).await)

@@ -14,10 +14,10 @@ use std::sync::LazyLock;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use kube::client::Body;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::builtin::{from_protobuf, read};
 use lockstep_lab::{Lab, LabOptions};
 use lockstep_schema::{Kind, Schema};
+use lockstep_tests::clients;
 use lockstep_tests::normalise::{Normaliser, differences};
 use serde_json::{Value, json};
 use xtask::kube::{Server, ServerOptions};
@@ -31,9 +31,7 @@ static SERVER: LazyLock<Server> =
     LazyLock::new(|| Server::start(&ServerOptions::default()).unwrap_or_else(|error| panic!("{error}")));
 
 async fn real() -> Client {
-    let kubeconfig = Kubeconfig::read_from(SERVER.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
+    clients::of_file(SERVER.kubeconfig()).await
 }
 
 /// One request: code and body of the answer.

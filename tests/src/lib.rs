@@ -9,3 +9,4 @@ pub mod kubectl_transcript;
 pub mod normalise;
 pub mod page;
 pub mod panics;
+pub mod releases;

@@ -20,35 +20,19 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use kube::Client;
 use lockstep_lab::{Lab, LabOptions};
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
 use lockstep_tests::clients;
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Difference, Normaliser, differences};
+use lockstep_tests::releases::{aggregated_kinds, load, run_time_namespaces};
 use serde_json::{Value, json};
 use wire::{Answer, Call};
 use xtask::kube::{Server, ServerOptions};
 
-const PROFILE: &str = "self-managed-high-availability";
 const VERSION: &str = "4.20.0";
 /// Requests that are under way at a time on each server.
 const CONCURRENCY: usize = 8;
 /// How long the definitions may take until all are established.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Namespaces that operators create at run time.
-const RUN_TIME_NAMESPACES: [&str; 9] = [
-    "openshift",
-    "openshift-apiserver",
-    "openshift-authentication",
-    "openshift-controller-manager",
-    "openshift-kube-apiserver",
-    "openshift-kube-controller-manager",
-    "openshift-kube-scheduler",
-    "openshift-oauth-apiserver",
-    "openshift-route-controller-manager",
-];
-/// Kinds that an aggregated API server brings: group, plural, kind.
-const STUBS: [(&str, &str, &str); 2] =
-    [("image.openshift.io", "imagestreams", "ImageStream"), ("route.openshift.io", "routes", "Route")];
 /// Of a hundred stored objects this many are equal.
 const EQUAL_PERCENT: usize = 99;
 
@@ -91,32 +75,12 @@ fn is_first(object: &Value) -> bool {
 
 /// What the release does not bring but its objects need.
 fn prerequisites() -> Vec<Item> {
-    let namespace =
-        |name: &&str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let stub = |(group, plural, kind): &(&str, &str, &str)| {
-        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.{group}")},
-            "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": kind},
-                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                    {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})
-    };
-    RUN_TIME_NAMESPACES.iter().map(namespace).chain(STUBS.iter().map(stub)).map(item).collect()
+    run_time_namespaces().chain(aggregated_kinds()).map(item).collect()
 }
 
 /// The objects of the release: what goes first, the rest, and what is there a second time.
 fn release(folder: &Path) -> [Vec<Item>; 3] {
-    let image = format!("registry.example.com/release:{VERSION}");
-    let options = LoadOptions { release_image: image, profile: PROFILE.to_owned() };
-    let release = Release::load(&DiskFiles::open(&folder.join(VERSION)).unwrap(), &options).unwrap();
-    let selection = Selection {
-        exclude: Some(String::new()),
-        feature_set: Some(String::new()),
-        feature_gates: Some(BTreeSet::new()),
-        major_version: Some(release.major_version()),
-        profile: Some(PROFILE.to_owned()),
-        capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-        ..Selection::default()
-    };
+    let (release, selection) = load(&folder.join(VERSION));
     let wanted = release.selected(&selection).filter(|manifest| !manifest.is_delete());
     let mut seen = BTreeSet::new();
     let (new, again): (Vec<Item>, Vec<Item>) =

@@ -2,11 +2,7 @@
 //!
 //! Namespaces and definitions go first, then everything else, each as it is in its manifest. `LOCKSTEP_DIFF=FILE` writes
 //! every difference as one line.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by a panic, also in the functions that tests share"
-)]
+#![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
 
 #[path = "lab_conformance/wire.rs"]
 #[expect(dead_code, reason = "this suite needs no watches")]

@@ -1,0 +1,1 @@
+//! What a write changes, field by field, with secrets masked.

@@ -1,0 +1,1 @@
+//! Runs a Frontier against a cluster.

@@ -1,0 +1,1 @@
+//! Which resource serves a kind, and in which scope.

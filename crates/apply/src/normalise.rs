@@ -1,0 +1,1 @@
+//! The form of a manifest that the server stores unchanged.

@@ -1,0 +1,1 @@
+//! What an answer that is not a success means.

@@ -1,0 +1,1 @@
+//! All objects of a kind, and every change to them.

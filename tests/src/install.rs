@@ -8,40 +8,24 @@ use futures::StreamExt as _;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
 use lockstep_schema::Schema;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::cli::root;
 use crate::clients::Call;
 use crate::corpus::corpus;
+use crate::releases::{aggregated_kinds, example, load, run_time_namespaces};
 
 /// The field manager.
 pub const MANAGER: &str = "lockstep";
 /// Requests at a time.
 pub const CONCURRENCY: usize = 16;
-const IMAGE: &str = "registry.example.com/release:4.20.0";
-const PROFILE: &str = "self-managed-high-availability";
+/// The real release, and the example that stands for it.
+const REAL: &str = "4.20.0";
+const EXAMPLE: &str = "1.1.0";
 /// How often a kind is asked for that is not served yet.
 const PAUSE: Duration = Duration::from_millis(20);
 /// When a kind is given up; real servers took 11 s at most.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Namespaces that operators create at run time, and that objects of the release live in.
-const RUN_TIME_NAMESPACES: [&str; 9] = [
-    "openshift",
-    "openshift-apiserver",
-    "openshift-authentication",
-    "openshift-controller-manager",
-    "openshift-kube-apiserver",
-    "openshift-kube-controller-manager",
-    "openshift-kube-scheduler",
-    "openshift-oauth-apiserver",
-    "openshift-route-controller-manager",
-];
-/// Kinds of an aggregated API server, which is not there: group, kind, plural.
-const AGGREGATED: [(&str, &str, &str); 2] =
-    [("image.openshift.io", "ImageStream", "imagestreams"), ("route.openshift.io", "Route", "routes")];
 
 /// The objects of a release in the order in which they are applied.
 pub struct Install {
@@ -92,24 +76,11 @@ impl Install {
     /// # Panics
     /// When the release cannot be read, or has a kind that neither Kubernetes nor one of its CRDs defines.
     pub fn load() -> Self {
-        let real = corpus("a real release").map(|folder| folder.join("4.20.0"));
-        let is_real = real.is_some();
-        let folder = real.unwrap_or_else(|| root().join("examples/releases/1.1.0"));
-        let files = DiskFiles::open(&folder).expect("the folder of a release");
-        let options = LoadOptions { profile: PROFILE.to_owned(), release_image: IMAGE.to_owned() };
-        let release = Release::load(&files, &options).expect("a release that can be read");
-        let selection = Selection {
-            exclude: Some(String::new()),
-            feature_set: Some(String::new()),
-            feature_gates: Some(BTreeSet::new()),
-            major_version: Some(release.major_version()),
-            profile: Some(PROFILE.to_owned()),
-            capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-            ..Selection::default()
-        };
+        let real = corpus("a real release").map(|folder| folder.join(REAL));
+        let (name, is_real) = if real.is_some() { (REAL, true) } else { (EXAMPLE, false) };
+        let (release, selection) = real.map_or_else(|| example(EXAMPLE), |folder| load(&folder));
         let selected = release.selected(&selection).filter(|manifest| !manifest.is_delete());
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::of(name, is_real, selected.map(|manifest| manifest.object.clone()).collect())
+        Self::of(name.to_owned(), is_real, selected.map(|manifest| manifest.object.clone()).collect())
     }
 
     fn of(release: String, is_real: bool, objects: Vec<Value>) -> Self {
@@ -147,13 +118,13 @@ impl Install {
     /// # Panics
     /// When the server refuses something of it.
     pub async fn prepare(client: &Client) {
-        for name in RUN_TIME_NAMESPACES {
-            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        for object in run_time_namespaces() {
             expect_created(client, "/api/v1/namespaces", &object).await;
         }
-        for (group, kind, plural) in AGGREGATED {
+        for object in aggregated_kinds() {
             let collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            expect_created(client, collection, &stub(group, kind, plural)).await;
+            expect_created(client, collection, &object).await;
+            let (group, plural) = (text(&object["spec"]["group"]), text(&object["spec"]["names"]["plural"]));
             assert!(is_served_soon(client, &format!("/apis/{group}/v1/{plural}")).await, "{plural}");
         }
     }
@@ -245,8 +216,7 @@ fn places(objects: &[Value]) -> BTreeMap<(String, String), Place> {
         ((kind.api_version.to_owned(), kind.kind.to_owned()), place)
     });
     let mut places: BTreeMap<_, _> = builtin.collect();
-    let stubs: Vec<Value> =
-        AGGREGATED.iter().map(|(group, kind, plural)| stub(group, kind, plural)).collect();
+    let stubs: Vec<Value> = aggregated_kinds().collect();
     for definition in objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition").chain(&stubs) {
         let spec = &definition["spec"];
         for version in spec["versions"].as_array().into_iter().flatten() {
@@ -264,30 +234,16 @@ fn missing(kind: &(String, String)) -> ! {
     panic!("neither Kubernetes nor a CRD of the release defines {} of {}", kind.1, kind.0)
 }
 
-/// A CRD that takes everything.
-fn stub(group: &str, kind: &str, plural: &str) -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural,
-                "singular": kind.to_lowercase()},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
-        },
-    })
-}
-
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::releases::stub;
 
     #[test]
     fn crds_that_objects_need_come_before_others_and_after_namespaces() {

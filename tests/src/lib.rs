@@ -6,6 +6,8 @@ pub mod corpus;
 pub mod hostile;
 pub mod install;
 pub mod kubectl_transcript;
+pub mod lab_up;
 pub mod normalise;
 pub mod page;
 pub mod panics;
+pub mod releases;

@@ -4,7 +4,8 @@
 //!
 //! * `uid` (anywhere, also inside texts and keys: the same uid gets the same number within one trace),
 //!   `resourceVersion`, `creationTimestamp`, `generation`, `deletionTimestamp` and `continue` of a metadata,
-//! * `time` of managed fields, which also decides the order of their entries: they are sorted; `lastTransitionTime` and `lastUpdateTime` of conditions,
+//! * `time` of a metadata's managed fields, which also decides the order of their entries: they are sorted;
+//!   `lastTransitionTime` and `lastUpdateTime` of the entries of `conditions`,
 //! * `status` of workloads, which is dropped,
 //! * the cluster addresses and node ports of Services, as far as the server chooses them,
 //! * names that a case makes up to be alone on its server, and the random end of a generated name,
@@ -32,8 +33,10 @@ const WORKLOADS: [&str; 8] = [
 /// Fields of a metadata that each server makes up.
 const OF_METADATA: [&str; 5] =
     ["continue", "creationTimestamp", "deletionTimestamp", "generation", "resourceVersion"];
-/// Times of managed fields and of conditions.
-const TIMES: [&str; 3] = ["lastTransitionTime", "lastUpdateTime", "time"];
+/// Times of an entry of managed fields.
+const OF_MANAGED_FIELDS: [&str; 1] = ["time"];
+/// Times of a condition.
+const OF_CONDITION: [&str; 2] = ["lastTransitionTime", "lastUpdateTime"];
 /// Messages with a version of the store in them; what follows is compared without its numbers.
 const NUMBERED: [&str; 2] = ["Too large resource version", "too old resource version"];
 
@@ -106,7 +109,11 @@ impl Normaliser {
             let value = match (key.as_str(), value) {
                 ("status", Value::Object(_)) if WORKLOADS.contains(&kind) => continue,
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata),
-                (time, Value::String(_)) if TIMES.contains(&time) => PRESENT.into(),
+                ("conditions", Value::Array(conditions)) => {
+                    let mut conditions = conditions.clone();
+                    mask_times(&mut conditions, &OF_CONDITION);
+                    self.value(&Value::Array(conditions))
+                }
                 ("items", Value::Array(items)) if kind.ends_with("List") => {
                     self.items(kind.trim_end_matches("List"), items)
                 }
@@ -149,6 +156,7 @@ impl Normaliser {
                     .map(|field| entry[field].as_str().unwrap_or_default().to_owned())
             };
             entries.sort_by_key(key);
+            mask_times(entries, &OF_MANAGED_FIELDS);
         }
         self.object(&metadata)
     }
@@ -168,6 +176,17 @@ impl Normaliser {
         }
         result.push_str(rest);
         result
+    }
+}
+
+/// Masks these fields of each entry, where they are texts.
+fn mask_times(entries: &mut [Value], fields: &[&str]) {
+    for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+        for field in fields {
+            if let Some(time @ Value::String(_)) = entry.get_mut(*field) {
+                *time = PRESENT.into();
+            }
+        }
     }
 }
 
@@ -311,12 +330,22 @@ mod tests {
 
     #[test]
     fn times_of_managed_fields_and_conditions_are_masked_other_times_are_not() {
-        let value = json!({"managedFields": [{"manager": "m", "time": "t1"}], "renewTime": "t2",
+        let value = json!({"metadata": {"managedFields": [{"manager": "m", "time": "t1"}]}, "renewTime": "t2",
             "conditions": [{"type": "A", "lastTransitionTime": "t3", "lastUpdateTime": "t4", "startTime": "t5"}]});
-        let expected = json!({"managedFields": [{"manager": "m", "time": "present"}], "renewTime": "t2",
-            "conditions": [{"type": "A", "lastTransitionTime": "present", "lastUpdateTime": "present",
-                "startTime": "t5"}]});
+        let expected = json!({"metadata": {"managedFields": [{"manager": "m", "time": "present"}]},
+            "renewTime": "t2", "conditions": [{"type": "A", "lastTransitionTime": "present",
+                "lastUpdateTime": "present", "startTime": "t5"}]});
         assert_eq!(normal(&value), expected);
+    }
+
+    #[test]
+    fn a_time_outside_of_its_list_keeps_its_value() {
+        let value = json!({"metadata": {"time": "t1", "annotations": {"lastUpdateTime": "t2"},
+                "managedFields": [{"lastTransitionTime": "t3", "fieldsV1": {"time": "t4"}}]},
+            "managedFields": [{"time": "t5"}], "spec": {"time": "t6", "lastTransitionTime": "t7"},
+            "conditions": [{"time": "t8", "inner": {"lastTransitionTime": "t9"}, "lastUpdateTime": null}],
+            "data": {"conditions": {"lastUpdateTime": "t10"}, "lastUpdateTime": "t11"}});
+        assert_eq!(normal(&value), value);
     }
 
     #[test]

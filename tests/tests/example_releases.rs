@@ -11,9 +11,10 @@ use std::process::Output;
 
 use lockstep_api::ResourceId;
 use lockstep_api::crd::{CLUSTER_OPERATOR, CLUSTER_VERSION};
-use lockstep_api::names::{annotation, profile};
+use lockstep_api::names::annotation;
 use lockstep_graph::{Frontier, Graph, InstallOrder, Mode, Role, Task, Treatment, build, stages};
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Manifest, Release, Selection};
+use lockstep_payload::{Manifest, Release};
+use lockstep_tests::releases::example;
 use serde_json::{Value, json};
 use xtask::kube::{Server, ServerOptions};
 
@@ -32,22 +33,7 @@ struct Example {
 
 impl Example {
     fn load(version: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/releases").join(version);
-        let profile = profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned();
-        let options = LoadOptions {
-            release_image: format!("quay.io/example/release:{version}"),
-            profile: profile.clone(),
-        };
-        let release = Release::load(&DiskFiles::open(&folder).unwrap(), &options).unwrap();
-        let selection = Selection {
-            exclude: Some(String::new()),
-            feature_set: Some(String::new()),
-            feature_gates: Some(BTreeSet::new()),
-            major_version: Some(release.major_version()),
-            profile: Some(profile),
-            capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-            ..Selection::default()
-        };
+        let (release, selection) = example(version);
         let selected: Vec<Manifest> = release.selected(&selection).cloned().collect();
         let graph = build(Task::list(&selected), Mode::Updating, InstallOrder::default(), 0);
         Self { release, selected, graph }

@@ -55,13 +55,12 @@ mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::{Lab, LabOptions};
+use lockstep_tests::clients;
 use lockstep_tests::normalise::{Difference, differences};
 use serde_json::{Value, json};
 use target::{Case, Target};
@@ -103,8 +102,10 @@ struct Accepted {
     case: &'static str,
     /// Beginning of the step's label, which starts with its number.
     step: &'static str,
-    /// Beginning of the path.
-    path: &'static str,
+    /// Beginnings of the paths.
+    paths: &'static [&'static str],
+    /// Codes of both answers, the real one first, where they are not equal: exactly these.
+    codes: Option<[u16; 2]>,
     reason: &'static str,
 }
 
@@ -113,43 +114,50 @@ const ACCEPTED: &[Accepted] = &[
     Accepted {
         case: "an_apply_of_wrong_yaml_is_refused",
         step: "1 broken",
-        path: ".body.message",
+        paths: &[".body.message"],
+        codes: None,
         reason: "another YAML parser has other sentences",
     },
     Accepted {
         case: "an_apply_of_wrong_yaml_is_refused",
         step: "5 twice",
-        path: ".warnings",
+        paths: &[".warnings"],
+        codes: None,
         reason: "doubled keys are found in JSON bodies only",
     },
     Accepted {
         case: "a_rule_refuses_what_it_does_not_hold_for",
         step: "2 POST",
-        path: "",
+        paths: &[".code", ".body"],
+        codes: Some([422, 201]),
         reason: "rules in CEL are not evaluated",
     },
     Accepted {
         case: "a_transition_rule_refuses_a_change",
         step: "1 PATCH",
-        path: "",
+        paths: &[".code", ".body"],
+        codes: Some([422, 200]),
         reason: "rules in CEL are not evaluated",
     },
     Accepted {
         case: "versions_without_conversion_change_only_their_name",
         step: "8 PATCH",
-        path: "",
+        paths: &[".code", ".body"],
+        codes: Some([500, 409]),
         reason: "the real server fails over managers of another version, the lab answers",
     },
     Accepted {
         case: "a_second_binding_is_a_conflict",
         step: "2 PATCH",
-        path: ".body",
+        paths: &[".body.message", ".body.details.causes"],
+        codes: None,
         reason: "the real server shows a difference of Go structs",
     },
     Accepted {
         case: "built_in_resources_are_described",
         step: "",
-        path: ".storageVersionHash",
+        paths: &[".storageVersionHash"],
+        codes: None,
         reason: "there is no migration of stored objects that could use it",
     },
 ];
@@ -167,6 +175,8 @@ struct Pair {
 struct Found {
     case: &'static str,
     step: String,
+    /// Of both answers; none where a step is no answer.
+    codes: [Option<u64>; 2],
     difference: Difference,
 }
 
@@ -186,14 +196,6 @@ fn real_server(controller_manager: bool) -> Server {
     ];
     let options = ServerOptions { controller_manager, api_server_flags, ..ServerOptions::default() };
     Server::start(&options).unwrap_or_else(|error| panic!("{error}"))
-}
-
-async fn client_of(kubeconfig: &Path) -> Client {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    // The answer of the server is wanted, also when it says "later".
-    config.default_retry = false;
-    Client::try_from(config).unwrap()
 }
 
 /// What the real server is compared with.
@@ -243,12 +245,19 @@ fn compare(case: &'static str, left: &Trace, right: &Trace) -> Vec<Found> {
             |trace: &Trace| trace.get(index).map_or(json!("no such step"), |(_, value)| value.clone());
         let (one, two) = (step(left), step(right));
         let label = one.clone().or(two.clone()).unwrap_or_default();
-        let mut all = differences(&value(left), &value(right));
+        let (left, right) = (value(left), value(right));
+        let codes = [&left, &right].map(|outcome| outcome["code"].as_u64());
+        let mut all = differences(&left, &right);
         if one != two {
             let (left, right) = (one.map(Value::from), two.map(Value::from));
             all.insert(0, Difference { path: "(step)".into(), left, right });
         }
-        found.extend(all.into_iter().map(|difference| Found { case, step: label.clone(), difference }));
+        found.extend(all.into_iter().map(|difference| Found {
+            case,
+            step: label.clone(),
+            codes,
+            difference,
+        }));
     }
     found
 }
@@ -256,7 +265,8 @@ fn compare(case: &'static str, left: &Trace, right: &Trace) -> Vec<Found> {
 fn is_accepted(accepted: &Accepted, found: &Found) -> bool {
     accepted.case == found.case
         && found.step.starts_with(accepted.step)
-        && found.difference.path.starts_with(accepted.path)
+        && accepted.paths.iter().any(|path| found.difference.path.starts_with(path))
+        && accepted.codes.is_none_or(|codes| found.codes == codes.map(|code| Some(code.into())))
 }
 
 fn write_report(found: &[&Found], left: &BTreeMap<&str, Trace>, right: &BTreeMap<&str, Trace>) {
@@ -301,8 +311,8 @@ fn both_servers_give_the_same_answers() {
     let ready = start.elapsed();
     let (left, right) = runtime().block_on(async {
         let real = Pair {
-            bare: client_of(bare.kubeconfig()).await,
-            controlled: client_of(controlled.kubeconfig()).await,
+            bare: clients::of_file(bare.kubeconfig()).await,
+            controlled: clients::of_file(controlled.kubeconfig()).await,
         };
         let options = LabOptions { compaction: Duration::from_secs(5), ..LabOptions::default() };
         let bare = Lab::new(LabOptions { controllers: false, ..options.clone() });
@@ -335,7 +345,7 @@ fn both_servers_give_the_same_answers() {
         start.elapsed()
     );
     for entry in ACCEPTED {
-        println!("accepted: {} | {} | {}: {}", entry.case, entry.step, entry.path, entry.reason);
+        println!("accepted: {} | {} | {:?}: {}", entry.case, entry.step, entry.paths, entry.reason);
     }
     for found in &wrong {
         println!("DIFFERENT {} | {} | {}", found.case, found.step, found.difference);
@@ -380,12 +390,37 @@ fn a_difference_has_its_case_step_and_path_and_is_accepted_only_there() {
     let found = compare("case", &trace(1), &trace(2));
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].step.as_str(), found[0].difference.path.as_str()), ("2 GET b", ".x"));
-    let entry = |case, step, path| Accepted { case, step, path, reason: "" };
-    assert!(is_accepted(&entry("case", "2 GET", ".x"), &found[0]));
-    assert!(!is_accepted(&entry("other", "2 GET", ".x"), &found[0]));
-    assert!(!is_accepted(&entry("case", "1 GET", ".x"), &found[0]));
-    assert!(!is_accepted(&entry("case", "2 GET", ".y"), &found[0]));
+    let entry = |case, step, paths| Accepted { case, step, paths, codes: None, reason: "" };
+    assert!(is_accepted(&entry("case", "2 GET", &[".y", ".x"]), &found[0]));
+    assert!(!is_accepted(&entry("other", "2 GET", &[".x"]), &found[0]));
+    assert!(!is_accepted(&entry("case", "1 GET", &[".x"]), &found[0]));
+    assert!(!is_accepted(&entry("case", "2 GET", &[".y"]), &found[0]));
 
     let shorter = compare("case", &trace(1), &trace(1)[..1].to_vec());
     assert!(shorter.iter().any(|found| found.difference.path == "(step)"), "a missing step is a difference");
+}
+
+#[test]
+fn other_codes_than_the_accepted_ones_are_a_difference() {
+    let answer =
+        |code: u16, body: i64| vec![("1 GET a".to_owned(), json!({"code": code, "body": {"x": body}}))];
+    let entry =
+        Accepted { case: "case", step: "1", paths: &[".code", ".body"], codes: Some([422, 201]), reason: "" };
+    let accepted = |left: &Trace, right: &Trace| {
+        let found = compare("case", left, right);
+        assert!(!found.is_empty());
+        found.iter().all(|found| is_accepted(&entry, found))
+    };
+    assert!(accepted(&answer(422, 1), &answer(201, 2)));
+    assert!(!accepted(&answer(201, 1), &answer(422, 2)), "the other way round");
+    assert!(!accepted(&answer(422, 1), &answer(500, 2)));
+    assert!(!accepted(&answer(422, 1), &answer(422, 2)), "equal codes with another body");
+    assert!(!accepted(&answer(422, 1), &vec![("1 GET a".to_owned(), json!("no answer"))]));
+}
+
+#[test]
+fn only_a_storage_that_is_not_ready_is_asked_again() {
+    assert!(wire::is_not_ready(429, "storage is (re)initializing"));
+    assert!(!wire::is_not_ready(429, "Too many requests, please try again later."));
+    assert!(!wire::is_not_ready(500, "storage is (re)initializing"));
 }

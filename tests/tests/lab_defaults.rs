@@ -10,10 +10,10 @@ use std::sync::LazyLock;
 
 use futures::stream::{self, StreamExt as _};
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockstep_lab::builtin::read;
 use lockstep_payload::{DiskFiles, LoadOptions, Release, Selection};
 use lockstep_schema::Schema;
+use lockstep_tests::clients;
 use lockstep_tests::corpus::corpus;
 use serde_json::{Value, json};
 use xtask::kube::{Server, ServerOptions};
@@ -32,13 +32,6 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let options = ServerOptions { api_server_flags: vec![NO_ADMISSION.into()], ..ServerOptions::default() };
     Server::start(&options).unwrap_or_else(|error| panic!("{error}"))
 });
-
-async fn client() -> Client {
-    let kubeconfig = Kubeconfig::read_from(SERVER.kubeconfig()).unwrap();
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
-}
 
 /// What the server answers to the creation of an object that it then does not keep.
 async fn create(client: &Client, object: &Value) -> Result<Value, String> {
@@ -166,7 +159,7 @@ async fn disagreement(client: &Client, mut object: Value) -> Option<String> {
 
 /// Compares many objects, some at a time, and fails with all differences.
 async fn compare(objects: Vec<Value>) {
-    let client = client().await;
+    let client = clients::of_file(SERVER.kubeconfig()).await;
     let total = objects.len();
     let wrong: Vec<String> = stream::iter(objects)
         .map(|object| disagreement(&client, object))
@@ -190,7 +183,7 @@ async fn the_lab_reads_and_fills_every_object_of_the_table_as_the_server_does() 
 
 #[tokio::test]
 async fn the_lab_refuses_wrong_types_with_the_sentences_of_the_server() {
-    let client = client().await;
+    let client = clients::of_file(SERVER.kubeconfig()).await;
     let objects: Vec<Value> = serde_json::from_str(REFUSED).unwrap();
     println!("{} objects", objects.len());
     let mut wrong = Vec::new();

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use kube::Client;
+use lockstep_lab::{Lab, LabOptions};
+use lockstep_tests::clients;
 use serde_json::Value;
 use xtask::kube::{Server, ServerOptions};
 
@@ -27,19 +29,19 @@ struct Both {
     runtime: tokio::runtime::Runtime,
     lab: Client,
     real: Client,
+    /// Lives as long as its client.
+    _server: Lab,
 }
 
 impl Both {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (lab, real) = runtime.block_on(async {
-            let kubeconfig = kube::config::Kubeconfig::read_from(REAL.kubeconfig()).unwrap();
-            let options = kube::config::KubeConfigOptions::default();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-            let lab = Client::new(lockstep_lab::discovery_router(), "default");
-            (lab, Client::try_from(config).unwrap())
+        let (server, lab, real) = runtime.block_on(async {
+            let server = Lab::new(LabOptions::default());
+            let lab = server.client();
+            (server, lab, clients::of_file(REAL.kubeconfig()).await)
         });
-        Self { runtime, lab, real }
+        Self { runtime, lab, real, _server: server }
     }
 
     /// Code, content type and body of both answers.

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lockstep_tests::kubectl_transcript::plain;
+use lockstep_tests::lab_up::LabUp;
 use xtask::kube::{Server, ServerOptions};
 
 /// How long one step may take.
@@ -36,11 +37,8 @@ struct Target {
 #[expect(dead_code, reason = "held, not read")]
 enum Alive {
     Real(Server),
-    Lab(Lab, tempfile::TempDir),
+    Lab(LabUp),
 }
-
-/// A started `lockstep lab up`.
-struct Lab(Child);
 
 /// One step of the script.
 struct Step {
@@ -194,37 +192,10 @@ fn real_server() -> Target {
     Target::new(&kubeconfig, Alive::Real(server))
 }
 
-/// `lockstep lab up` on a port of its own choice, until it is dropped.
 fn lab_server() -> Target {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("kubeconfig");
-    let child = Command::new(lockstep_tests::cli::binary())
-        .args(["lab", "up", "--bare", "--listen", "127.0.0.1:0", "--kubeconfig"])
-        .arg(&kubeconfig)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lab = Lab(child);
-    let start = Instant::now();
-    while !std::fs::read_to_string(&kubeconfig).is_ok_and(|text| text.contains("https://")) {
-        assert!(start.elapsed() < PATIENCE, "`lab up` wrote no kubeconfig");
-        thread::sleep(Duration::from_millis(50));
-    }
-    let target = Target::new(&kubeconfig, Alive::Lab(lab, folder));
-    while target.run("get --raw /readyz", "").stdout != "ok" {
-        assert!(start.elapsed() < PATIENCE, "`lab up` did not become ready");
-        thread::sleep(Duration::from_millis(50));
-    }
-    target
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        // It may have ended by itself, which the steps have shown then.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    let lab = LabUp::start();
+    let kubeconfig = lab.kubeconfig().to_owned();
+    Target::new(&kubeconfig, Alive::Lab(lab))
 }
 
 // === The script ===

@@ -2,11 +2,7 @@
 //!
 //! Namespaces and definitions go first, then everything else, each as it is in its manifest. `LOCKSTEP_DIFF=FILE` writes
 //! every difference as one line.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by a panic, also in the functions that tests share"
-)]
+#![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
 
 #[path = "lab_conformance/wire.rs"]
 #[expect(dead_code, reason = "this suite needs no watches")]
@@ -19,36 +15,20 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::{Lab, LabOptions};
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
+use lockstep_tests::clients;
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Difference, Normaliser, differences};
+use lockstep_tests::releases::{aggregated_kinds, load, run_time_namespaces};
 use serde_json::{Value, json};
 use wire::{Answer, Call};
 use xtask::kube::{Server, ServerOptions};
 
-const PROFILE: &str = "self-managed-high-availability";
 const VERSION: &str = "4.20.0";
 /// Requests that are under way at a time on each server.
 const CONCURRENCY: usize = 8;
 /// How long the definitions may take until all are established.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Namespaces that operators create at run time.
-const RUN_TIME_NAMESPACES: [&str; 9] = [
-    "openshift",
-    "openshift-apiserver",
-    "openshift-authentication",
-    "openshift-controller-manager",
-    "openshift-kube-apiserver",
-    "openshift-kube-controller-manager",
-    "openshift-kube-scheduler",
-    "openshift-oauth-apiserver",
-    "openshift-route-controller-manager",
-];
-/// Kinds that an aggregated API server brings: group, plural, kind.
-const STUBS: [(&str, &str, &str); 2] =
-    [("image.openshift.io", "imagestreams", "ImageStream"), ("route.openshift.io", "routes", "Route")];
 /// Of a hundred stored objects this many are equal.
 const EQUAL_PERCENT: usize = 99;
 
@@ -91,32 +71,12 @@ fn is_first(object: &Value) -> bool {
 
 /// What the release does not bring but its objects need.
 fn prerequisites() -> Vec<Item> {
-    let namespace =
-        |name: &&str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let stub = |(group, plural, kind): &(&str, &str, &str)| {
-        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.{group}")},
-            "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": kind},
-                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                    {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})
-    };
-    RUN_TIME_NAMESPACES.iter().map(namespace).chain(STUBS.iter().map(stub)).map(item).collect()
+    run_time_namespaces().chain(aggregated_kinds()).map(item).collect()
 }
 
 /// The objects of the release: what goes first, the rest, and what is there a second time.
 fn release(folder: &Path) -> [Vec<Item>; 3] {
-    let image = format!("registry.example.com/release:{VERSION}");
-    let options = LoadOptions { release_image: image, profile: PROFILE.to_owned() };
-    let release = Release::load(&DiskFiles::open(&folder.join(VERSION)).unwrap(), &options).unwrap();
-    let selection = Selection {
-        exclude: Some(String::new()),
-        feature_set: Some(String::new()),
-        feature_gates: Some(BTreeSet::new()),
-        major_version: Some(release.major_version()),
-        profile: Some(PROFILE.to_owned()),
-        capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-        ..Selection::default()
-    };
+    let (release, selection) = load(&folder.join(VERSION));
     let wanted = release.selected(&selection).filter(|manifest| !manifest.is_delete());
     let mut seen = BTreeSet::new();
     let (new, again): (Vec<Item>, Vec<Item>) =
@@ -238,13 +198,6 @@ fn real_server() -> Server {
     Server::start(&ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn client_of(kubeconfig: &Path) -> Client {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    config.default_retry = false;
-    Client::try_from(config).unwrap()
-}
-
 /// Refusals with their texts, or the stored objects, without what may differ.
 fn compare(left: &Outcome, right: &Outcome) -> Vec<Difference> {
     let value = |outcome: &Outcome| {
@@ -262,7 +215,7 @@ fn a_real_release_is_judged_and_stored_equally() {
     let real = real_server();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (left, right) = runtime.block_on(async {
-        let client = client_of(real.kubeconfig()).await;
+        let client = clients::of_file(real.kubeconfig()).await;
         let left = run(&client, &waves).await;
         let lab = Lab::new(LabOptions::default());
         (left, run(&lab.client(), &waves).await)

@@ -14,10 +14,11 @@ use std::sync::LazyLock;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use kube::client::Body;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lockstep_lab::builtin::{from_protobuf, read};
 use lockstep_lab::{Lab, LabOptions};
 use lockstep_schema::{Kind, Schema};
+use lockstep_tests::clients;
+use lockstep_tests::lab_up::LabUp;
 use lockstep_tests::normalise::{Normaliser, differences};
 use serde_json::{Value, json};
 use xtask::kube::{Server, ServerOptions};
@@ -31,9 +32,7 @@ static SERVER: LazyLock<Server> =
     LazyLock::new(|| Server::start(&ServerOptions::default()).unwrap_or_else(|error| panic!("{error}")));
 
 async fn real() -> Client {
-    let kubeconfig = Kubeconfig::read_from(SERVER.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
+    clients::of_file(SERVER.kubeconfig()).await
 }
 
 /// One request: code and body of the answer.
@@ -307,12 +306,12 @@ async fn prepare(client: &Client, widgets: &str) {
 
 #[test]
 fn kubectl_create_stores_the_same_objects_on_both_servers() {
-    let lab = kubectl::Lab::start();
+    let lab = LabUp::start();
     let (mut one, mut two) = (Normaliser::default(), Normaliser::default());
     let (mut wrong, mut in_protobuf) = (Vec::new(), 0);
     for (command, object) in kubectl::COMMANDS {
         let real = kubectl::run(SERVER.kubeconfig(), command);
-        let ours = kubectl::run(&lab.kubeconfig, &format!("-v=8 {command}"));
+        let ours = kubectl::run(lab.kubeconfig(), &format!("-v=8 {command}"));
         in_protobuf += usize::from(ours.stderr.contains(PROTOBUF));
         if !real.ok || !ours.ok {
             let log: Vec<&str> = ours.stderr.lines().filter(|line| !line.starts_with('I')).collect();
@@ -320,7 +319,7 @@ fn kubectl_create_stores_the_same_objects_on_both_servers() {
             continue;
         }
         let show = format!("get {object} -o json --show-managed-fields");
-        let [real, ours] = [SERVER.kubeconfig(), &lab.kubeconfig].map(|it| kubectl::run(it, &show).stdout);
+        let [real, ours] = [SERVER.kubeconfig(), lab.kubeconfig()].map(|it| kubectl::run(it, &show).stdout);
         let (left, right) = (one.value(&parse(real.as_bytes())), two.value(&parse(ours.as_bytes())));
         for it in differences(&left, &right) {
             wrong.push(format!("{command} (server | lab): {it}"));

@@ -6,7 +6,6 @@
     reason = "a test fails by a panic, also in the functions that tests share; the figures are meant to be read"
 )]
 
-use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,9 +14,8 @@ use http::Request;
 use kube::Client;
 use lockstep_graph::{Frontier, InstallOrder, Mode, Role, Task, build};
 use lockstep_lab::{Clock, Lab, LabOptions, ReleaseFacts, Scenario, World};
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Release, Selection};
 use lockstep_schema::Schema;
-use lockstep_tests::cli::root;
+use lockstep_tests::releases::example;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -43,22 +41,7 @@ fn roll_out(seed: u64) -> Rollout {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let files = DiskFiles::open(&root().join("examples/releases/1.0.0")).unwrap();
-        let profile = "self-managed-high-availability".to_owned();
-        let options = LoadOptions {
-            release_image: "registry.example.com/release:1.0.0".to_owned(),
-            profile: profile.clone(),
-        };
-        let release = Release::load(&files, &options).unwrap();
-        let selection = Selection {
-            exclude: Some(String::new()),
-            feature_set: Some(String::new()),
-            feature_gates: Some(BTreeSet::new()),
-            major_version: Some(release.major_version()),
-            profile: Some(profile),
-            capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-            ..Selection::default()
-        };
+        let (release, selection) = example("1.0.0");
         let clock = Arc::new(Clock::simulated());
         let options = LabOptions { seed, clock: Arc::clone(&clock), journal: true, ..LabOptions::default() };
         let lab = Lab::new(options);

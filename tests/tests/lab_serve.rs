@@ -204,8 +204,9 @@ fn a_client_certificate_lets_kubectl_in() {
     let file = folder.path().join("kubeconfig");
     runtime.block_on(async {
         let options = lockstep_lab::ServeOptions::new("127.0.0.1:0".parse().unwrap());
-        let lab = lockstep_lab::serve(lockstep_lab::discovery_router(), options).await.unwrap();
-        lab.write_kubeconfig(&file, lockstep_lab::Login::Certificate).unwrap();
+        let lab = lockstep_lab::Lab::new(lockstep_lab::LabOptions::default());
+        let serving = lockstep_lab::serve(lab.router(), options).await.unwrap();
+        serving.write_kubeconfig(&file, lockstep_lab::Login::Certificate).unwrap();
         let (path, home) = (file.clone(), folder.path().to_owned());
         let answer = tokio::task::spawn_blocking(move || {
             let mut command = Command::new(xtask::kube::assets().unwrap().join("kubectl"));
@@ -214,7 +215,7 @@ fn a_client_certificate_lets_kubectl_in() {
         let answer = answer.await.unwrap();
         assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
         assert!(answer.stdout.contains("APIVersions"), "{}", answer.stdout);
-        lab.shutdown().await;
+        serving.shutdown().await;
     });
 }
 

@@ -14,11 +14,11 @@
 use std::collections::BTreeMap;
 
 use http::Request;
+use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use lockstep_lab::check_builtin;
 use lockstep_schema::{Kind, Schema};
+use lockstep_tests::clients;
 use serde_json::{Map, Value, json};
 use xtask::kube::{Server, ServerOptions};
 
@@ -41,9 +41,7 @@ impl Real {
             ..ServerOptions::default()
         };
         let server = Server::start(&options).unwrap_or_else(|error| panic!("{error}"));
-        let file = Kubeconfig::read_from(server.kubeconfig()).unwrap();
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-        Self { client: Client::try_from(config).unwrap(), _server: server }
+        Self { client: clients::of_file(server.kubeconfig()).await, _server: server }
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Value {

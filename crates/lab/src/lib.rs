@@ -22,7 +22,6 @@ pub use faults::{
 };
 pub use rng::Rng;
 pub use serve::{KubeconfigError, Limits, Login, ServeError, ServeOptions, Serving, User, serve};
-pub use server::discovery::discovery_router;
 pub use server::{Lab, LabOptions};
 pub use world::{
     LogLine, ReleaseFacts, Scenario, ScenarioError, World, WorldError, scenario_reference, scenario_schema,

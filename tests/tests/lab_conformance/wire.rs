@@ -16,8 +16,9 @@ const AGENT: &str = "conformance/1.0";
 /// How long an answer may take; anything but a watch answers at once.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// "Too many requests": the storage of a new kind is not ready.
+/// "Too many requests", and what it says when the storage of a new kind is not ready. Any other such answer is compared.
 const LATER: u16 = 429;
+const NOT_READY: &str = "storage is (re)initializing";
 /// How often such a request is sent again, and after which time.
 const RETRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
@@ -86,7 +87,7 @@ impl Call {
     pub(crate) async fn send(&self, client: &Client) -> Answer {
         let mut answer = self.send_once(client).await;
         for _ in 0..RETRIES {
-            if answer.code != LATER {
+            if !is_not_ready(answer.code, answer.body["message"].as_str().unwrap_or_default()) {
                 break;
             }
             tokio::time::sleep(PAUSE).await;
@@ -113,12 +114,19 @@ impl Call {
         for _ in 0..RETRIES {
             match client.request_stream(self.request::<Vec<u8>>()).await {
                 Ok(stream) => return Ok(Box::pin(stream.lines())),
-                Err(kube::Error::Api(status)) if status.code == LATER => tokio::time::sleep(PAUSE).await,
+                Err(kube::Error::Api(status)) if is_not_ready(status.code, &status.message) => {
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Err(_) => break,
             }
         }
         Err(self.send(client).await)
     }
+}
+
+/// Whether an answer says that a new kind is not served yet.
+pub(crate) fn is_not_ready(code: u16, message: &str) -> bool {
+    code == LATER && message.contains(NOT_READY)
 }
 
 /// Next event of a watch; `None` at its end or when nothing comes for this long.

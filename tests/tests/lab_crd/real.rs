@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::{Method, Request};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use lockstep_tests::clients;
 use serde_json::{Value, json};
 use xtask::kube::{Server, ServerOptions};
 
@@ -37,9 +37,7 @@ impl fmt::Display for Answer {
 
 impl Real {
     pub(crate) async fn connect() -> Self {
-        let kubeconfig = Kubeconfig::read_from(SERVER.kubeconfig()).unwrap();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        Self(Client::try_from(config).unwrap())
+        Self(clients::of_file(SERVER.kubeconfig()).await)
     }
 
     /// Creates a definition and waits until its objects are served. Gives the stored definition.

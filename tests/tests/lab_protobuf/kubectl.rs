@@ -1,12 +1,7 @@
-//! Real `kubectl`, and `lockstep lab up` for it.
+//! Real `kubectl`, and what it is asked to do.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long the lab may take to begin.
-const PATIENCE: Duration = Duration::from_mins(1);
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Commands and what each of them creates.
 pub(crate) const COMMANDS: [(&str, &str); 22] = [
@@ -53,13 +48,6 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// A started `lockstep lab up`, until it is dropped.
-pub(crate) struct Lab {
-    child: Child,
-    pub(crate) kubeconfig: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
 /// Runs `kubectl` in the namespace `demo`; a blank inside a word is written as a no-break space.
 pub(crate) fn run(kubeconfig: &Path, line: &str) -> Run {
     let kubectl = xtask::kube::assets().unwrap_or_else(|error| panic!("{error}")).join("kubectl");
@@ -75,36 +63,5 @@ pub(crate) fn run(kubeconfig: &Path, line: &str) -> Run {
         ok: output.status.success(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-// === impl Lab ===
-
-impl Lab {
-    pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = folder.path().join("kubeconfig");
-        let child = Command::new(lockstep_tests::cli::binary())
-            .args(["lab", "up", "--bare", "--listen", "127.0.0.1:0", "--kubeconfig"])
-            .arg(&kubeconfig)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lab = Self { child, kubeconfig, _folder: folder };
-        let start = Instant::now();
-        while !(lab.kubeconfig.exists() && run(&lab.kubeconfig, "get --raw /readyz").ok) {
-            assert!(start.elapsed() < PATIENCE, "`lab up` did not become ready");
-            thread::sleep(Duration::from_millis(50));
-        }
-        lab
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        // It may have ended by itself, which the commands have shown then.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

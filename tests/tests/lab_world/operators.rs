@@ -8,9 +8,10 @@ use lockstep_api::crd::CLUSTER_OPERATOR;
 use lockstep_lab::Scenario;
 use lockstep_payload::yaml;
 use lockstep_tests::cli::{binary, root};
+use lockstep_tests::clients;
 use serde_json::{Value, json};
 
-use super::stage::{Stage, client, condition, is, is_healthy, start};
+use super::stage::{Stage, condition, is, is_healthy, start};
 
 const OPERATORS: &str = "
 apiVersion: lab.lockstep.dev/v1
@@ -52,7 +53,7 @@ async fn define_operators(stage: &Stage) {
 #[tokio::test]
 async fn operators_report_their_script_and_people_edit() {
     let server = start();
-    let setup = client(&server).await;
+    let setup = clients::of_file(server.kubeconfig()).await;
     let post = async |path: &str, object: Value| {
         let request = Request::post(path).header("Content-Type", "application/json");
         setup.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await.unwrap();

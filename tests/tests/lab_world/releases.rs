@@ -1,42 +1,18 @@
 //! Whole releases in a world where everything is healthy at once.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use http::Request;
-use lockstep_api::names::profile;
 use lockstep_lab::{ReleaseFacts, Scenario};
-use lockstep_payload::{Capabilities, DiskFiles, LoadOptions, Manifest, Release, Selection};
+use lockstep_payload::Manifest;
 use lockstep_schema::Schema;
-use lockstep_tests::cli::root;
 use lockstep_tests::corpus::corpus;
+use lockstep_tests::releases::{example, load};
 use serde_json::Value;
 use xtask::kube::{Server, ServerOptions};
 
 use super::stage::{PATIENCE, Stage, condition, is, is_healthy, start};
-
-/// An example release as the default cluster sees it.
-fn example(version: &str) -> (Release, Selection) {
-    load(&root().join("examples/releases").join(version), version)
-}
-
-fn load(folder: &Path, version: &str) -> (Release, Selection) {
-    let profile = profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned();
-    let options =
-        LoadOptions { release_image: format!("quay.io/example/release:{version}"), profile: profile.clone() };
-    let release = Release::load(&DiskFiles::open(folder).unwrap(), &options).unwrap();
-    let selection = Selection {
-        exclude: Some(String::new()),
-        feature_set: Some(String::new()),
-        feature_gates: Some(BTreeSet::new()),
-        major_version: Some(release.major_version()),
-        profile: Some(profile),
-        capabilities: Some(Capabilities::all(&BTreeSet::new()).filter()),
-        ..Selection::default()
-    };
-    (release, selection)
-}
 
 /// The address of each manifest's collection; kinds of CRDs are those of the release.
 fn addresses(manifests: &[&Manifest]) -> Vec<String> {
@@ -124,7 +100,7 @@ async fn the_instant_world_plays_a_real_release_with_one_write_per_object() {
     let Some(corpus) = corpus("the scripted world on a real release") else { return };
     let options = ServerOptions { audit_log: true, ..ServerOptions::default() };
     let server = Server::start(&options).unwrap_or_else(|error| panic!("{error}"));
-    let (release, selection) = load(&corpus.join("4.20.0"), "4.20.0");
+    let (release, selection) = load(&corpus.join("4.20.0"));
     let facts = ReleaseFacts::of(&release, &selection);
     assert_eq!(facts.count(), 34);
     let stage = Stage::open(&server, Scenario::instant(), Some(facts), 1.0).await;

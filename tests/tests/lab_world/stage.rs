@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::Request;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 use lockstep_lab::{Clock, LogLine, ReleaseFacts, Scenario, World};
 use lockstep_payload::Manifest;
+use lockstep_tests::clients;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use xtask::kube::{Server, ServerOptions};
@@ -17,12 +17,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(super) fn start() -> Server {
     Server::start(&ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"))
-}
-
-pub(super) async fn client(server: &Server) -> Client {
-    let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
 }
 
 /// A running world; dropping it ends it.
@@ -39,7 +33,7 @@ impl Stage {
         facts: Option<ReleaseFacts>,
         speed: f64,
     ) -> Self {
-        let client = client(server).await;
+        let client = clients::of_file(server.kubeconfig()).await;
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);
         let world = World::new(client.clone(), scenario, facts, Arc::new(Clock::real(speed)), 1)

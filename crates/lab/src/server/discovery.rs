@@ -11,9 +11,7 @@ mod openapi;
 mod plain;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use http::{HeaderValue, Request, Response, header};
 use serde_json::{Value, json};
@@ -119,18 +117,6 @@ pub(crate) fn answer(served: &[Names], question: &Question<'_>) -> Option<Answer
         Place::OpenApi2 => openapi::v2(served, question),
         Place::OpenApi3 => openapi::index(served),
         Place::OpenApi3Of(name) => openapi::v3(served, question, name),
-    })
-}
-
-/// A server that knows only about itself: discovery of the built-in kinds, health and version, but no objects.
-pub fn discovery_router() -> Router {
-    let served: Arc<[Names]> = Names::builtin().into();
-    Router::new().fallback(move |request: Request<Body>| {
-        let served = served.clone();
-        async move {
-            let answer = answer(&served, &Question::of(&request)).unwrap_or_else(Answer::not_found);
-            answer.into_response()
-        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! What is served: one entry per resource and version, built-in or defined by a CRD.
 
-use lockstep_schema::{Kind, Schema};
+use lockstep_schema::Kind;
 
 use crate::crd::definition::{Definition, Version};
 
@@ -91,8 +91,9 @@ impl Names {
     }
 
     /// All built-in kinds.
+    #[cfg(test)]
     pub(crate) fn builtin() -> Vec<Self> {
-        Schema::builtin().kinds().map(Self::of_kind).collect()
+        lockstep_schema::Schema::builtin().kinds().map(Self::of_kind).collect()
     }
 
     /// The names of a built-in kind.

@@ -93,7 +93,7 @@ pub fn gate(expected: &Value, live: Option<&Value>, mode: Mode) -> Gate {
         );
     }
     match live {
-        Some(live) => judge(versions, live, mode),
+        Some(live) => judge(expected, versions, live, mode),
         None => Gate::missing(expected),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn of(live: &Value) -> Verdict {
     if first_generation::is(live) {
         first_generation::of(live)
     } else {
-        judge(&[], live, Mode::Reconciling).verdict
+        judge(live, &[], live, Mode::Reconciling).verdict
     }
 }
 
@@ -157,14 +157,14 @@ impl Gate {
     }
 }
 
-/// The checks on the object of the cluster, in their order.
-fn judge(versions: &[Value], live: &Value, mode: Mode) -> Gate {
+/// The checks on the object of the cluster, in their order; `named` is whichever object says what it is called.
+fn judge(named: &Value, versions: &[Value], live: &Value, mode: Mode) -> Gate {
     let available = Condition::find(live, condition::AVAILABLE);
     let degraded = Condition::find(live, condition::DEGRADED);
     let is_available = available.is_some_and(|found| found.is_true());
     let is_degraded = !degraded.is_some_and(|found| found.is_false());
     let undone = undone(versions, live);
-    let name = object::name(live);
+    let name = object::name(named);
     let summary = || {
         let progressing =
             !Condition::find(live, condition::PROGRESSING).is_some_and(|found| found.is_false());
@@ -181,7 +181,7 @@ fn judge(versions: &[Value], live: &Value, mode: Mode) -> Gate {
             }
             _ => summary(),
         };
-        let sentence = not_available(live, available, degraded);
+        let sentence = not_available(named, live, available, degraded);
         return Gate::waits(Effect::Fail, reason::CLUSTER_OPERATOR_NOT_AVAILABLE, sentence, Some(nested));
     }
     if is_degraded {
@@ -193,7 +193,7 @@ fn judge(versions: &[Value], live: &Value, mode: Mode) -> Gate {
         };
         let why = Why {
             reason: reason::CLUSTER_OPERATOR_DEGRADED.to_owned(),
-            sentence: is_degraded_because(live, degraded),
+            sentence: is_degraded_because(named, degraded),
         };
         let nested = Some(nested);
         return if mode == Mode::Installing {
@@ -207,7 +207,7 @@ fn judge(versions: &[Value], live: &Value, mode: Mode) -> Gate {
         let nested = format!(
             "cluster operator {name} is available and not degraded but has not finished updating to target version"
         );
-        let sentence = is_updating(live, &undone);
+        let sentence = is_updating(named, live, &undone);
         return Gate::waits(Effect::None, reason::CLUSTER_OPERATOR_UPDATING, sentence, Some(nested));
     }
     Gate::good()
@@ -234,8 +234,13 @@ fn undone(versions: &[Value], live: &Value) -> Vec<String> {
 
 // === sentences ===
 
-fn not_available(live: &Value, available: Option<Condition<'_>>, degraded: Option<Condition<'_>>) -> String {
-    let mut sentence = format!("{} is not available: ", called(live));
+fn not_available(
+    named: &Value,
+    live: &Value,
+    available: Option<Condition<'_>>,
+    degraded: Option<Condition<'_>>,
+) -> String {
+    let mut sentence = format!("{} is not available: ", called(named));
     match available {
         Some(available) => sentence += &available.told(),
         None if list(&live["status"]["conditions"]).is_empty() => {
@@ -251,17 +256,17 @@ fn not_available(live: &Value, available: Option<Condition<'_>>, degraded: Optio
     sentence
 }
 
-fn is_degraded_because(live: &Value, degraded: Option<Condition<'_>>) -> String {
+fn is_degraded_because(named: &Value, degraded: Option<Condition<'_>>) -> String {
     match degraded {
-        Some(degraded) if degraded.is_true() => format!("{} is degraded: {}", called(live), degraded.told()),
-        Some(degraded) => format!("{} counts as degraded: {}", called(live), degraded.told()),
-        None => format!("{} counts as degraded: it does not report the condition Degraded", called(live)),
+        Some(degraded) if degraded.is_true() => format!("{} is degraded: {}", called(named), degraded.told()),
+        Some(degraded) => format!("{} counts as degraded: {}", called(named), degraded.told()),
+        None => format!("{} counts as degraded: it does not report the condition Degraded", called(named)),
     }
 }
 
-fn is_updating(live: &Value, undone: &[String]) -> String {
+fn is_updating(named: &Value, live: &Value, undone: &[String]) -> String {
     let undone: Vec<String> = undone.iter().map(|undone| one_line(undone)).collect();
-    let mut sentence = format!("{} is updating versions: {}", called(live), visible(&undone.join(", ")));
+    let mut sentence = format!("{} is updating versions: {}", called(named), visible(&undone.join(", ")));
     if let Some(progressing) = Condition::find(live, condition::PROGRESSING).filter(Condition::is_true) {
         sentence += "; ";
         sentence += &progressing.told();

@@ -13,7 +13,8 @@ use crate::{Why, of};
 /// The deepest cause why a workload is not well, if its Pods or the events show one.
 ///
 /// `owner` is a Deployment, `DaemonSet`, `StatefulSet` or Job; of `pods` and `events`, which may be those of the whole
-/// namespace, only what belongs to it is looked at. `None` for a workload that is well, and when nothing is to be seen.
+/// namespace, only what belongs to it is looked at; like the
+/// entries of a list they need not name their kind. `None` for a workload that is well, and when nothing is to be seen.
 ///
 /// *Order*: the kind of trouble decides first, in the order of a list from "cannot be had" to "still starting"; among
 /// Pods with the same, the newest, then the first by name. Only when no Pod has a trouble: why none could be created.
@@ -73,7 +74,7 @@ fn is_selected(selector: &Value, labels: &Value) -> bool {
 fn with_events(pod: &Value, trouble: Trouble, events: &[Value]) -> Trouble {
     let latest = |reasons: &[&str], start: &str| {
         latest(events, |event| {
-            is_about(event, pod)
+            is_about(event, kind::POD, pod)
                 && reasons.contains(&text(&event["reason"]))
                 && message(event).starts_with(start)
         })
@@ -97,7 +98,7 @@ fn with_events(pod: &Value, trouble: Trouble, events: &[Value]) -> Trouble {
                 Some(event) => {
                     let why = text(&event["reason"]);
                     let sentence =
-                        format!("{} cannot start: {why}: {}", called(pod), pod::steady(message(event)));
+                        format!("{} cannot start: {why}: {}", pod::called(pod), pod::steady(message(event)));
                     Trouble::new(Depth::Start, why, sentence)
                 }
                 None => trouble,
@@ -106,7 +107,7 @@ fn with_events(pod: &Value, trouble: Trouble, events: &[Value]) -> Trouble {
         (Depth::Readiness, _) => match latest(&["Unhealthy"], "") {
             Some(event) => {
                 let sentence =
-                    format!("{} runs but is not ready: {}", called(pod), pod::steady(message(event)));
+                    format!("{} runs but is not ready: {}", pod::called(pod), pod::steady(message(event)));
                 Trouble::new(Depth::Readiness, reason::NOT_READY, sentence)
             }
             None => trouble,
@@ -119,7 +120,7 @@ fn with_events(pod: &Value, trouble: Trouble, events: &[Value]) -> Trouble {
 fn not_created(owner: &Value, events: &[Value]) -> Option<Why> {
     let event = latest(events, |event| {
         text(&event["reason"]) == reason::FAILED_CREATE
-            && (is_about(event, owner) || is_about_set_of(event, owner))
+            && (is_about(event, object::kind(owner), owner) || is_about_set_of(event, owner))
     })?;
     let sentence = format!("{} cannot create its Pods: {}", called(owner), pod::steady(message(event)));
     Some(Why { reason: reason::FAILED_CREATE.to_owned(), sentence })
@@ -159,10 +160,10 @@ fn time(event: &Value) -> &str {
 }
 
 /// Whether an event is about an object; by its UID where both have one, so that a namesake's events do not count.
-fn is_about(event: &Value, object: &Value) -> bool {
+fn is_about(event: &Value, kind: &str, object: &Value) -> bool {
     let subject = subject(event);
     let (theirs, ours) = (text(&subject["uid"]), text(&object["metadata"]["uid"]));
-    text(&subject["kind"]) == object::kind(object)
+    text(&subject["kind"]) == kind
         && text(&subject["name"]) == object::name(object)
         && text(&subject["namespace"]) == object::namespace(object)
         && (theirs.is_empty() || ours.is_empty() || theirs == ours)

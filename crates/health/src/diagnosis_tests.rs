@@ -50,6 +50,17 @@ fn image_that_cannot_be_pulled_is_the_cause() {
 }
 
 #[test]
+fn pods_and_events_of_a_list_do_not_name_their_kind_and_are_understood() {
+    let mut pod = a_pod("x-1", "1", waiting("ContainerCreating", ""));
+    let mut event = an_event("Pod", "x-1", "FailedMount", "no secret", "01");
+    for entry in [&mut pod, &mut event] {
+        entry["apiVersion"].take();
+        entry["kind"].take();
+    }
+    assert_eq!(told(&[pod], &[event]), "Pod ns/x-1 cannot start: FailedMount: no secret");
+}
+
+#[test]
 fn workload_that_is_well_has_no_cause_whatever_its_pods_say() {
     let mut deployment = a_deployment();
     deployment["status"]["availableReplicas"] = json!(1);

@@ -30,10 +30,10 @@ pub(crate) fn gate(expected: &Value, live: Option<&Value>) -> Gate {
     }
     let Some(live) = live else { return Gate::missing(expected) };
     match text(&live["status"]["version"]) {
-        reported if reported == wanted => judge(live),
-        "" => updating(live, &format!("it reports no version yet, expected is {}", one_line(wanted))),
+        reported if reported == wanted => judge(expected, live),
+        "" => updating(expected, &format!("it reports no version yet, expected is {}", one_line(wanted))),
         reported => updating(
-            live,
+            expected,
             &format!("it reports version {}, expected is {}", one_line(reported), one_line(wanted)),
         ),
     }
@@ -41,10 +41,11 @@ pub(crate) fn gate(expected: &Value, live: Option<&Value>) -> Gate {
 
 /// Whether it is well, when nothing is known of the version that it should report.
 pub(crate) fn of(live: &Value) -> Verdict {
-    judge(live).verdict
+    judge(live, live).verdict
 }
 
-fn judge(live: &Value) -> Gate {
+/// `named` is whichever object says what it is called.
+fn judge(named: &Value, live: &Value) -> Gate {
     let checks = [
         (condition::AVAILABLE, "True", "not available", reason::CLUSTER_OPERATOR_NOT_AVAILABLE, Effect::Fail),
         (
@@ -60,11 +61,11 @@ fn judge(live: &Value) -> Gate {
         let sentence = match Condition::find(live, kind) {
             Some(found) if found.status == wanted => continue,
             Some(found) if found.is_true() || found.is_false() => {
-                format!("{} is {what}: {}", called(live), found.told())
+                format!("{} is {what}: {}", called(named), found.told())
             }
-            Some(found) => format!("{} counts as {what}: {}", called(live), found.told()),
+            Some(found) => format!("{} counts as {what}: {}", called(named), found.told()),
             None => {
-                format!("{} counts as {what}: it does not report the condition {kind}", called(live))
+                format!("{} counts as {what}: it does not report the condition {kind}", called(named))
             }
         };
         return Gate::waits(effect, reason, sentence, None);
@@ -72,8 +73,8 @@ fn judge(live: &Value) -> Gate {
     Gate::good()
 }
 
-fn updating(live: &Value, versions: &str) -> Gate {
-    let sentence = format!("{} is updating versions: {versions}", called(live));
+fn updating(named: &Value, versions: &str) -> Gate {
+    let sentence = format!("{} is updating versions: {versions}", called(named));
     Gate::waits(Effect::None, reason::CLUSTER_OPERATOR_UPDATING, sentence, None)
 }
 

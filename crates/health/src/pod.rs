@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use lockstep_api::names::{condition, reason};
+use lockstep_api::names::{condition, kind, reason};
 use lockstep_api::text::visible;
 use serde_json::Value;
 
-use crate::facts::{Condition, called, cause, count, is_true, list, one_line, text};
+use crate::facts::{Condition, cause, count, is_true, list, one_line, path, text};
 use crate::{Verdict, Why, deletion};
 
 /// What is wrong with one Pod.
@@ -53,6 +53,11 @@ pub(crate) fn of(pod: &Value) -> Verdict {
         (_, Some(Trouble { why, .. })) => Verdict::NotYet(why),
         (_, None) => Verdict::Good,
     }
+}
+
+/// `Pod ns/name`; without asking for the kind, which entries of a list do not have.
+pub(crate) fn called(pod: &Value) -> String {
+    format!("{} {}", kind::POD, path(pod))
 }
 
 /// What is wrong with a Pod; `None` when it is ready or has succeeded.

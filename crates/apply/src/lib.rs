@@ -1,7 +1,7 @@
 //! Make a cluster match a release, keep it there, and say at every moment what is waited for and why.
 //!
 //! Three parts: what to send for one object (`normalise`, `modify`, `compare`, `merge`, `diff`: pure), how to talk to
-//! the server (`refusal`, `kinds`, `watch`), and the [`engine`] that pumps a Frontier and repairs drift.
+//! the server (`server`, `refusal`, `kinds`, `watch`), and the [`engine`] that pumps a Frontier and repairs drift.
 
 pub mod compare;
 pub mod diff;
@@ -12,6 +12,7 @@ pub mod modify;
 pub mod normalise;
 pub mod progress;
 pub mod refusal;
+pub mod server;
 pub mod watch;
 
 /// The name under which every field that we set is recorded.

@@ -14,6 +14,10 @@ mod walk;
 mod writers;
 
 #[cfg(test)]
+mod clears;
+#[cfg(test)]
+mod pods;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tables;
@@ -110,7 +114,7 @@ fn edits<'a>(
 
 /// A path as a JSON pointer.
 fn pointer(path: &[PathStep]) -> String {
-    path.iter().map(|step| format!("/{step}")).collect()
+    path.iter().flat_map(|step| ["/".to_owned(), step.to_string()]).collect()
 }
 
 /// The step as a JSON pointer writes it.

@@ -72,7 +72,11 @@ const DEFAULTS: &[(&[&str], &str, &str)] = &[
     (&["batch.v1.CronJobSpec"], "concurrencyPolicy", r#""Allow""#),
     (&["batch.v1.CronJobSpec"], "successfulJobsHistoryLimit", "3"),
     (&["batch.v1.CronJobSpec"], "failedJobsHistoryLimit", "1"),
-    (&["autoscaling.v1.HorizontalPodAutoscalerSpec", "autoscaling.v2.HorizontalPodAutoscalerSpec"], "minReplicas", "1"),
+    (
+        &["autoscaling.v1.HorizontalPodAutoscalerSpec", "autoscaling.v2.HorizontalPodAutoscalerSpec"],
+        "minReplicas",
+        "1",
+    ),
     (POLICY_SPECS, "failurePolicy", r#""Fail""#),
     (MATCHES, "matchPolicy", r#""Equivalent""#),
     (MATCHES, "namespaceSelector", "{}"),
@@ -131,10 +135,8 @@ const SERVICES: &[&str] = &[
     "apiextensions.v1.ServiceReference",
     "apiregistration.v1.ServiceReference",
 ];
-const LEVELS: &[&str] = &[
-    "flowcontrol.v1.ExemptPriorityLevelConfiguration",
-    "flowcontrol.v1.LimitedPriorityLevelConfiguration",
-];
+const LEVELS: &[&str] =
+    &["flowcontrol.v1.ExemptPriorityLevelConfiguration", "flowcontrol.v1.LimitedPriorityLevelConfiguration"];
 
 /// Fields that the server, or a part of it, computes from others; nobody clears them.
 const DERIVED: &[(&str, &str)] = &[

@@ -31,7 +31,7 @@ pub(super) struct Order {
     /// What the entries are.
     pub(super) item: Shape,
     /// The entries in order, by their keys; others come last.
-    pub(super) order: Vec<String>,
+    pub(super) sequence: Vec<String>,
 }
 
 /// Makes all changes.
@@ -116,9 +116,12 @@ impl Edit<'_> {
 impl Order {
     fn arrange(&self, items: &mut [Value]) {
         let places: BTreeMap<&str, usize> =
-            self.order.iter().enumerate().map(|(place, key)| (key.as_str(), place)).collect();
+            self.sequence.iter().enumerate().map(|(place, key)| (key.as_str(), place)).collect();
         items.sort_by_cached_key(|item| {
-            self.item.key(self.keys, item).and_then(|key| places.get(key.as_str()).copied()).unwrap_or(usize::MAX)
+            self.item
+                .key(self.keys, item)
+                .and_then(|key| places.get(key.as_str()).copied())
+                .unwrap_or(usize::MAX)
         });
     }
 }

@@ -117,7 +117,11 @@ pub(super) const IMAGE_STREAM: Fields = &[
                     keys: &["name"],
                     exclusive: false,
                     ordered: false,
-                    item: &Rule::Fields(&[("importPolicy", IMPORT_POLICY), ("from", Exact), ("generation", Left)]),
+                    item: &Rule::Fields(&[
+                        ("importPolicy", IMPORT_POLICY),
+                        ("from", Exact),
+                        ("generation", Left),
+                    ]),
                 }),
             ),
         ]),

@@ -21,6 +21,7 @@ static NO_FIELDS: LazyLock<Object> = LazyLock::new(Object::new);
 
 /// What the walk has to know about the whole objects.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 pub(super) struct Context {
     /// Somebody injects CA bundles into this object.
     ca_bundle_injected: bool,
@@ -44,8 +45,7 @@ pub(super) struct Walk<'a, 'c> {
 
 impl Context {
     pub(super) fn of(manifest: &Value, live: &Value) -> Self {
-        let injects =
-            |object| object::annotation(object, annotation::INJECT_CABUNDLE) == Some("true");
+        let injects = |object| object::annotation(object, annotation::INJECT_CABUNDLE) == Some("true");
         let network = |pod: &str| manifest.pointer(pod) == Some(&Value::Bool(true));
         Self {
             ca_bundle_injected: injects(manifest) || injects(live),
@@ -106,8 +106,9 @@ impl<'a, 'c> Walk<'a, 'c> {
         match (said, found) {
             (Some(said), Some(found)) if said == found => {}
             (Some(said), Some(found)) => {
-                // The server replaces a zero by its default, where its types cannot tell it from nothing.
-                let default = shape.is_nothing(said).then(|| self.default(rule, name, parent, manifest)).flatten();
+                // The server replaces a zero by its default, where its types cannot tell it from nothing. A flag is never one.
+                let is_nothing = !said.is_boolean() && shape.is_nothing(said);
+                let default = is_nothing.then(|| default(rule, name, parent, manifest)).flatten();
                 match default {
                     Some(default) => self.left_out(rule, shape, found, Some(default)),
                     None => self.both(rule, shape, said, found),
@@ -115,19 +116,12 @@ impl<'a, 'c> Walk<'a, 'c> {
             }
             (Some(said), None) => self.missing(rule, shape, said),
             (None, Some(found)) if !self.is_left_to_others(name, parent, found, live) => {
-                let default = self.default(rule, name, parent, manifest);
+                let default = default(rule, name, parent, manifest);
                 self.left_out(rule, shape, found, default);
             }
             _ => {}
         }
         self.path.pop();
-    }
-
-    fn default(&self, rule: &Rule, name: &str, parent: Shape, manifest: &Object) -> Option<Value> {
-        match rule {
-            Rule::Or(default) => Some(default()),
-            _ => parent.default_of(name, manifest),
-        }
     }
 
     /// Whether a value that the manifest leaves out is set by the server or by a controller of the cluster.
@@ -275,7 +269,8 @@ impl<'a, 'c> Walk<'a, 'c> {
     /// The entries of two lists, matched by keys; false when the manifest's entries cannot be told apart.
     fn items(&mut self, rule: &Items, shape: Shape, said: &'a [Value], found: &'a [Value]) -> bool {
         let item = shape.item();
-        let Some(order) = said.iter().map(|entry| item.key(rule.keys, entry)).collect::<Option<Vec<_>>>() else {
+        let Some(order) = said.iter().map(|entry| item.key(rule.keys, entry)).collect::<Option<Vec<_>>>()
+        else {
             return false;
         };
         if order.iter().collect::<BTreeSet<_>>().len() < order.len() {
@@ -313,7 +308,8 @@ impl<'a, 'c> Walk<'a, 'c> {
             }
         }
         if rule.ordered && !in_order {
-            self.edits.push(Edit::Arrange(self.path.clone(), Order { keys: rule.keys, item, order }));
+            self.edits
+                .push(Edit::Arrange(self.path.clone(), Order { keys: rule.keys, item, sequence: order }));
         }
         true
     }
@@ -337,6 +333,14 @@ impl<'a, 'c> Walk<'a, 'c> {
 
     fn set(&mut self, value: &'a Value) {
         self.edits.push(Edit::Set(self.path.clone(), value));
+    }
+}
+
+/// What a field that is missing in the manifest stands for.
+fn default(rule: &Rule, name: &str, parent: Shape, manifest: &Object) -> Option<Value> {
+    match rule {
+        Rule::Or(default) => Some(default()),
+        _ => parent.default_of(name, manifest),
     }
 }
 

@@ -35,7 +35,12 @@ impl<'a> Writers<'a> {
             let subresource = entry["subresource"].as_str().unwrap_or_default();
             subresource.is_empty() && manager != FIELD_MANAGER && !CONTROLLERS.contains(&manager)
         });
-        Self(foreign.filter_map(|entry| entry["fieldsV1"].as_object()).filter(|fields| !fields.is_empty()).collect())
+        Self(
+            foreign
+                .filter_map(|entry| entry["fieldsV1"].as_object())
+                .filter(|fields| !fields.is_empty())
+                .collect(),
+        )
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -118,6 +118,13 @@ impl Kinds {
         of_version.entry(resource.kind.clone()).or_insert(resource);
     }
 
+    /// Forgets a kind: the server has just said that it does not serve it.
+    pub fn remove(&mut self, api_version: &str, kind: &str) {
+        if let Some(of_version) = self.served.get_mut(api_version) {
+            of_version.remove(kind);
+        }
+    }
+
     /// Takes in a newer answer; what only the older one has stays, because absence proves nothing.
     pub fn merge(&mut self, newer: Self) {
         for (api_version, kinds) in newer.served {

@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::run::{Command, Input, Run, Watching};
 use super::{Ending, Options, Orphan};
 use crate::kinds::{Kinds, Resource};
-use crate::progress::{Event, Outcome};
+use crate::progress::Event;
 use crate::refusal::Refusal;
 use crate::server::{Call, ListPage, Propagation, Removal, Server};
 use crate::watch::{Backoff, Watched, watch};
@@ -130,6 +130,9 @@ impl<'a> Rim<'a> {
                     let why = diagnose(server, &resource, &item.id.namespace, &item.id.name).await;
                     Input::Diagnosed(task, why)
                 }));
+            }
+            Command::Discover => {
+                self.requests.push(Box::pin(async move { Input::Discovered(Kinds::discover(server).await) }));
             }
             Command::Watch(watching) => self.watch(watching),
             Command::Unwatch(watching) => {

@@ -130,6 +130,8 @@ pub(crate) enum Input {
     Removed(TaskId, Result<(), Refusal>),
     /// Somebody looked at the Pods of a workload.
     Diagnosed(TaskId, Option<Why>),
+    /// The server was asked again what it serves.
+    Discovered(Result<Kinds, Refusal>),
     /// A watch saw something.
     Seen(Watching, Seen),
     /// It is later.
@@ -145,6 +147,8 @@ pub(crate) enum Command {
     Remove(TaskId, Resource, Option<String>),
     /// Look why a workload is not well.
     Diagnose(TaskId, Resource),
+    /// Ask again what the server serves.
+    Discover,
     /// Open a watch.
     Watch(Watching),
     /// Close a watch.
@@ -248,6 +252,7 @@ impl<'p> Run<'p> {
             Input::Brought(task, outcome) => self.on_brought(task, outcome),
             Input::Removed(task, outcome) => self.on_removed(task, outcome),
             Input::Diagnosed(task, why) => self.on_diagnosed(task, why),
+            Input::Discovered(outcome) => self.on_discovered(outcome),
             Input::Seen(watching, seen) => self.on_seen(&watching, seen),
             Input::Tick => {}
         }

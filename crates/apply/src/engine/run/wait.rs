@@ -6,8 +6,10 @@ use lockstep_api::ResourceId;
 use lockstep_graph::TaskId;
 
 use super::timer::Timer;
-use super::{Live, Phase, Run, doubling};
+use super::{Command, Live, Phase, Run, doubling};
+use crate::kinds::Kinds;
 use crate::progress::{Happening, Wait, WaitReason};
+use crate::refusal::Refusal;
 
 /// Something that tasks wait for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,11 +110,30 @@ impl Run<'_> {
             if let Some(resource) = item.resource.clone().filter(|_| item.api_version == *api_version && item.id.kind == *kind) {
                 self.kinds.insert(resource);
             } else {
-                self.rediscover(waited.clone());
+                self.commands.push(Command::Discover);
                 return;
             }
         }
         self.wake(first);
+    }
+
+    /// The server said anew what it serves; those that still wait are probed again later.
+    pub(super) fn on_discovered(&mut self, outcome: Result<Kinds, Refusal>) {
+        if let Ok(kinds) = outcome {
+            self.kinds.merge(kinds);
+        }
+        let of_kinds: Vec<Waited> =
+            self.waiting.keys().filter(|waited| matches!(waited, Waited::Kind(..))).cloned().collect();
+        for waited in of_kinds {
+            let Waited::Kind(api_version, kind) = &waited else { continue };
+            if self.kinds.find(api_version, kind).is_some() {
+                self.wake_all(&waited);
+            } else {
+                let tasks = self.waiting.get(&waited);
+                let failures = tasks.and_then(|tasks| tasks.first()).map_or(0, |task| self.tracks[*task].failures);
+                self.timers.set_once(self.now + doubling(PROBE.0, failures, PROBE.1), Timer::Probe(waited));
+            }
+        }
     }
 
     /// A wait for something that nothing in the release provides has lasted too long: from now on it is a failure.

@@ -22,9 +22,9 @@ struct Entry {
 
 /// Sets fields of the map that is the field `name` of a text's outermost map; it is made when it is not there.
 ///
-/// `from` is where the outermost map is looked for. Nothing when the text is no such map.
-pub(super) fn edit(text: &str, from: usize, name: &str, fields: &[(&str, Option<Value>)]) -> Option<String> {
-    let open = from + text[from..].find('{')?;
+/// Nothing when the text is no such map.
+pub(super) fn edit(text: &str, name: &str, fields: &[(&str, Option<Value>)]) -> Option<String> {
+    let open = text.find('{')?;
     let map = Map::read(text, open)?;
     let is_map = |entry: &Entry| text[entry.value.clone()].starts_with('{');
     let text = match map.entries.iter().find(|entry| entry.key == name) {
@@ -120,12 +120,11 @@ fn end_of_item(text: &str, start: usize, ends: &[char]) -> Option<usize> {
             (Some('"'), _) if is_escaped => is_escaped = false,
             (Some('"'), '\\') => is_escaped = true,
             (Some(open), _) if open == character => quote = None,
-            (Some(_), _) => {}
             (None, end) if depth == 0 && ends.contains(&end) => return Some(start + offset),
             (None, '"' | '\'') => quote = Some(character),
             (None, '{' | '[') => depth += 1,
             (None, '}' | ']') => depth = depth.checked_sub(1)?,
-            (None, _) => {}
+            _ => {}
         }
     }
     None
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
 
     fn edited(text: &str, fields: &[(&str, Option<Value>)]) -> String {
-        edit(text, 0, "s", fields).unwrap()
+        edit(text, "s", fields).unwrap()
     }
 
     #[test]
@@ -177,7 +176,7 @@ mod tests {
     #[test]
     fn a_text_that_is_no_map_is_not_edited() {
         for text in ["", "[1]", "{", "{\"a\"", "{\"a\": [1}", "{\"a\": \"b}"] {
-            assert_eq!(edit(text, 0, "s", &[("a", Some(json!(1)))]), None, "{text}");
+            assert_eq!(edit(text, "s", &[("a", Some(json!(1)))]), None, "{text}");
         }
     }
 }

@@ -78,7 +78,7 @@ mod tests {
         reference
     }
 
-    fn owned(references: Value, owner: Option<&Owner>) -> Value {
+    fn owned(references: &Value, owner: Option<&Owner>) -> Value {
         let mut object =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"ownerReferences": references}});
         set(&mut object, owner).unwrap();
@@ -102,16 +102,16 @@ mod tests {
             ),
         ];
         for (references, uid, expected) in cases {
-            assert_eq!(owned(references.clone(), Some(&owner(uid))), expected, "{references}");
+            assert_eq!(owned(&references, Some(&owner(uid))), expected, "{references}");
         }
     }
 
     #[test]
     fn without_a_cluster_version_nobody_refers_to_one() {
         let deployment = reference("Deployment", "a", "uuid3");
-        assert_eq!(owned(json!(null), None), json!(null));
-        assert_eq!(owned(json!([reference("ClusterVersion", "version", "uuid1")]), None), json!(null));
-        assert_eq!(owned(json!([deployment]), None), json!([deployment]));
+        assert_eq!(owned(&json!(null), None), json!(null));
+        assert_eq!(owned(&json!([reference("ClusterVersion", "version", "uuid1")]), None), json!(null));
+        assert_eq!(owned(&json!([deployment]), None), json!([deployment]));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(super) fn edited(text: &str, profile: &TlsProfile) -> Option<String> {
     }
     let settings = wanted_settings(profile);
     let edited =
-        Block::new(text).edit(&value, &settings).or_else(|| flow::edit(text, 0, SERVING_INFO, &settings));
+        Block::new(text).edit(&value, &settings).or_else(|| flow::edit(text, SERVING_INFO, &settings));
     let is_right = |text: &String| only_document(text).as_ref() == Some(&wanted);
     Some(edited.filter(is_right).unwrap_or_else(|| yaml::write(&wanted)))
 }
@@ -290,19 +290,15 @@ fn is_content(line: &str) -> bool {
 fn key_of(line: &str) -> Option<(&str, usize)> {
     let start = indent(line);
     let text = &line[start..];
-    let (key, colon) = match text.chars().next().filter(|first| matches!(first, '"' | '\'')) {
-        Some(quote) => {
-            let end = 1 + text[1..].find(quote)?;
-            let blanks = text[end + 1..].find(':')?;
-            (&text[1..end], end + 1 + blanks)
-        }
-        None => {
-            let is_colon = |(at, _): &(usize, &str)| {
-                text[at + 1..].starts_with([' ', '\t', '\r', '\n']) || text.len() == at + 1
-            };
-            let colon = text.match_indices(':').find(is_colon)?.0;
-            (text[..colon].trim_end(), colon)
-        }
+    let (key, colon) = if let Some(quote) = quote_of(text) {
+        let end = 1 + text[1..].find(quote)?;
+        (&text[1..end], end + 1 + text[end + 1..].find(':')?)
+    } else {
+        let is_colon = |(at, _): &(usize, &str)| {
+            text[at + 1..].starts_with([' ', '\t', '\r', '\n']) || text.len() == at + 1
+        };
+        let colon = text.match_indices(':').find(is_colon)?.0;
+        (text[..colon].trim_end(), colon)
     };
     Some((key, start + colon))
 }

@@ -57,16 +57,9 @@ pub(super) fn inject(object: &mut Value, profile: Option<&TlsProfile>) {
     let Some(data) = object.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_asked) else {
         return;
     };
-    let intermediate;
-    let profile = match profile {
-        Some(profile) => profile,
-        None => {
-            intermediate = TlsProfile::named(INTERMEDIATE);
-            &intermediate
-        }
-    };
+    let profile = profile.cloned().unwrap_or_else(|| TlsProfile::named(INTERMEDIATE));
     for value in data.values_mut() {
-        if let Some(text) = value.as_str().and_then(|text| serving_info::edited(text, profile)) {
+        if let Some(text) = value.as_str().and_then(|text| serving_info::edited(text, &profile)) {
             *value = text.into();
         }
     }
@@ -75,7 +68,7 @@ pub(super) fn inject(object: &mut Value, profile: Option<&TlsProfile>) {
 // === impl TlsProfile ===
 
 impl TlsProfile {
-    /// Reads it from the APIServer `cluster`; nothing, which is Intermediate, when it names no profile that is known.
+    /// Reads it from the `APIServer` named `cluster`; nothing, which is Intermediate, when it names no profile that is known.
     pub(super) fn read(api_server: &Value) -> Option<Self> {
         let profile = &api_server["spec"]["tlsSecurityProfile"];
         match profile["type"].as_str()? {

@@ -82,7 +82,7 @@ async fn write_story(server: &Server, changes: usize) -> Vec<String> {
 async fn every_change_is_seen_once_and_in_order_whatever_happens_to_the_watch() {
     let drop = "- {name: d, match: {resources: [configmaps]}, effect: {dropWatch: {after: 20s}}}\n";
     for faults in [
-        "".to_owned(),
+        String::new(),
         drop.to_owned(),
         "- {name: d, match: {verbs: [watch]}, effect: {dropWatch: {}}, from: 1m, for: 1m}\n".to_owned(),
         "- {name: s, match: {resources: [configmaps]}, effect: {stallWatch: {after: 30s}}}\n".to_owned(),

@@ -2,6 +2,8 @@
 
 mod args;
 mod bundle;
+#[expect(dead_code, reason = "the commands that talk to a cluster come with the engine")]
+mod cluster;
 mod exit;
 mod flow;
 mod lab;

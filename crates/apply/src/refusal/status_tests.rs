@@ -35,7 +35,8 @@ fn a_widget() -> Value {
 #[test]
 fn what_is_missing_is_told_by_structure() {
     let namespace = json!({"name": "ns", "kind": "namespaces"});
-    let terminating = causes("NamespaceTerminating", "metadata.namespace", "namespace ns is being terminated");
+    let terminating =
+        causes("NamespaceTerminating", "metadata.namespace", "namespace ns is being terminated");
     check(&[
         (plain(404, "404 page not found\n"), "KindNotServed"),
         (
@@ -46,7 +47,12 @@ fn what_is_missing_is_told_by_structure() {
         (status(404, "NotFound", "widgets.ex.dev \"zz\" not found", a_widget()), "NotFound"),
         (status(403, "Forbidden", "x is forbidden: unable to create", terminating), "NamespaceTerminating"),
         (
-            status(403, "Forbidden", "create not allowed while custom resource definition is terminating", a_widget()),
+            status(
+                403,
+                "Forbidden",
+                "create not allowed while custom resource definition is terminating",
+                a_widget(),
+            ),
             "DefinitionTerminating",
         ),
         (plain(503, "service unavailable\n"), "ApiUnavailable"),
@@ -56,7 +62,8 @@ fn what_is_missing_is_told_by_structure() {
 
 #[test]
 fn what_a_server_in_trouble_says_is_told_by_its_words() {
-    let webhook = "Internal error occurred: failed calling webhook \"down.ex.dev\": failed to call webhook: Post \"x\"";
+    let webhook =
+        "Internal error occurred: failed calling webhook \"down.ex.dev\": failed to call webhook: Post \"x\"";
     let conversion = "conversion webhook for ex.dev/v1, Kind=Widget2 failed: Post \"https://a\"";
     let undeclared = "failed to create typed patch object (/a; rbac.authorization.k8s.io/v1, Kind=ClusterRoleBinding): \
                       .userNames: field not declared in schema";
@@ -66,10 +73,7 @@ fn what_a_server_in_trouble_says_is_told_by_its_words() {
         (plain(429, "Too many requests, please try again later.\n"), "ServerBusy"),
         (status(504, "Timeout", "Timeout: request did not complete", json!({})), "ServerBusy"),
         (status(500, "", "etcdserver: request timed out", Value::Null), "ServerBusy"),
-        (
-            status(500, "InternalError", webhook, json!({"causes": [{"message": "m"}]})),
-            "WebhookUnavailable",
-        ),
+        (status(500, "InternalError", webhook, json!({"causes": [{"message": "m"}]})), "WebhookUnavailable"),
         (status(500, "", conversion, Value::Null), "ConversionWebhookUnavailable"),
         (status(500, "", undeclared, Value::Null), "FieldNotDeclared"),
         (status(500, "", "etcdserver: request is too large", Value::Null), "ObjectTooLarge"),
@@ -80,7 +84,8 @@ fn what_a_server_in_trouble_says_is_told_by_its_words() {
 
 #[test]
 fn what_is_wrong_with_an_object_is_told_by_its_causes() {
-    let size = |field: &str| causes("FieldValueTooLong", field, "Too long: may not be more than 262144 bytes");
+    let size =
+        |field: &str| causes("FieldValueTooLong", field, "Too long: may not be more than 262144 bytes");
     let large = "Request entity too large: limit is 3145728";
     let owned = causes("FieldManagerConflict", ".data.a", "conflict with \"mgr\" using v1");
     let uid = causes("FieldValueInvalid", "metadata.uid", "field is immutable");

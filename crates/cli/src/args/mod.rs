@@ -1,5 +1,6 @@
 //! What can be typed: commands, flags and their help. Nothing is decided here.
 
+mod cluster;
 mod lab;
 mod selection;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use selection::SelectionArgs;
 

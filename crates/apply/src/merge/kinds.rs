@@ -14,8 +14,9 @@ const STATUS: (&str, Rule) = ("status", Left);
 const METADATA: (&str, Rule) = (
     "metadata",
     Rule::Fields(&[
-        ("name", Text),
-        ("namespace", Text),
+        // By these the live object was found. A namespace in the manifest of a kind that has none is no difference.
+        ("name", Left),
+        ("namespace", Left),
         (
             "ownerReferences",
             Rule::Items(Items { keys: &["uid"], exclusive: false, ordered: false, item: &Exact }),

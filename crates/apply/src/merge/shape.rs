@@ -19,6 +19,11 @@ pub(super) struct Shape {
     field: Option<&'static Field>,
 }
 
+/// The type of a schema in a definition.
+const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
+/// The fields of a schema that are a schema or something else, which the published types call anything.
+const OR_SCHEMA: [&str; 3] = ["additionalItems", "additionalProperties", "items"];
+
 /// How two lists are compared.
 pub(super) enum ListShape {
     /// As a whole, entry by entry.
@@ -46,8 +51,10 @@ impl Shape {
 
     /// What is below a name: the field of a struct or the value of a map.
     pub(super) fn below(self, name: &str) -> Self {
-        if let Some(field) = self.fields.and_then(|ty| ty.field(name)) {
-            return Self { field: Some(field), ..Self::of(&field.ty) };
+        if let Some((ty, field)) = self.fields.and_then(|ty| Some((ty, ty.field(name)?))) {
+            let shape = Self { field: Some(field), ..Self::of(&field.ty) };
+            let is_schema = ty.name == SCHEMA && OR_SCHEMA.contains(&name);
+            return if is_schema { Self { fields: Some(ty), ..shape } } else { shape };
         }
         match self.ty {
             Some(FieldType::Map(inner)) => Self::of(inner),
@@ -74,6 +81,11 @@ impl Shape {
 
     pub(super) fn is_typed(self) -> bool {
         self.ty.is_some() || self.fields.is_some()
+    }
+
+    /// Whether the server may store a field of this name here.
+    pub(super) fn declares(self, name: &str) -> bool {
+        self.fields.is_none_or(|ty| ty.field(name).is_some())
     }
 
     /// Whether it is a map with any keys.

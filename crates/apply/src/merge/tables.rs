@@ -505,6 +505,14 @@ fn other_kinds_follow_what_the_manifest_says_and_no_further() {
 }
 
 #[test]
+fn what_the_server_does_not_declare_is_not_written_again_and_again() {
+    let group = "rbac.authorization.k8s.io/v1";
+    check(group, "ClusterRoleBinding", [(json!({}), json!({"userNames": ["a"]}), None)]);
+    let object = |metadata: Value| json!({"apiVersion": group, "kind": "ClusterRole", "metadata": metadata});
+    assert_eq!(merge(&object(json!({"name": "a", "namespace": "n"})), &object(json!({"name": "a"}))), None);
+}
+
+#[test]
 fn what_is_no_object_is_left_alone() {
     let object = json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "NodePort"}});
     for other in [json!(null), json!([]), json!("x"), json!(1)] {

@@ -99,12 +99,11 @@ impl<'a, 'c> Walk<'a, 'c> {
         };
         let said = manifest.get(name).filter(|value| !value.is_null());
         let found = live.get(name).filter(|value| !value.is_null());
-        if (said.is_none() && found.is_none()) || (name == "caBundle" && self.context.ca_bundle_injected) {
+        if said == found || (name == "caBundle" && self.context.ca_bundle_injected) {
             return;
         }
         self.path.push(PathStep::Field(name.to_owned()));
         match (said, found) {
-            (Some(said), Some(found)) if said == found => {}
             (Some(said), Some(found)) => {
                 // The server replaces a zero by its default, where its types cannot tell it from nothing. A flag is never one.
                 let is_nothing = !said.is_boolean() && shape.is_nothing(said);
@@ -114,7 +113,8 @@ impl<'a, 'c> Walk<'a, 'c> {
                     None => self.both(rule, shape, said, found),
                 }
             }
-            (Some(said), None) => self.missing(rule, shape, said),
+            // NB: the server drops what it does not declare, so setting it would never end.
+            (Some(said), None) if parent.declares(name) => self.missing(rule, shape, said),
             (None, Some(found)) if !self.is_left_to_others(name, parent, found, live) => {
                 let default = default(rule, name, parent, manifest);
                 self.left_out(rule, shape, found, default);

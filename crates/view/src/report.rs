@@ -188,8 +188,9 @@ fn data_address(svg: &str) -> String {
     let mut address = String::from("data:image/svg+xml;charset=utf-8,");
     for byte in svg.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => address.push(char::from(byte)),
-            b'-' | b'_' | b'.' | b'~' | b'/' | b':' | b'=' | b',' | b';' => address.push(char::from(byte)),
+            plain if plain.is_ascii_alphanumeric() || b"-_.~/:=,;".contains(&plain) => {
+                address.push(char::from(plain));
+            }
             other => {
                 let _ = write!(address, "%{other:02X}");
             }

@@ -13,6 +13,8 @@ mod quantity;
 pub mod repair;
 mod stored;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 pub use adopt::adoption;
@@ -110,7 +112,10 @@ impl Walk<'_> {
                 };
                 wanted.iter().all(same)
             });
-            return if same { () } else { self.suspect(path) };
+            if !same {
+                self.suspect(path);
+            }
+            return;
         }
         let mut fields = Fields::of(Some(node));
         for (name, value) in wanted {
@@ -266,7 +271,7 @@ fn find<'a>(
         match item.get(name) {
             Some(value) => {
                 let comma = if place == 0 { "" } else { "," };
-                text.push_str(&format!("{comma}\"{name}\":{value}"));
+                let _ = write!(text, "{comma}\"{name}\":{value}");
             }
             None => complete = false,
         }

@@ -11,3 +11,4 @@ pub mod normalise;
 pub mod page;
 pub mod panics;
 pub mod releases;
+pub mod simulation;

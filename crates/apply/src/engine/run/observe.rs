@@ -43,7 +43,12 @@ impl Run<'_> {
     fn on_object(&mut self, watching: &Watching, live: &Value) {
         match watching {
             Watching::Names(resource) => self.on_name(resource, live),
-            Watching::One(task, _) => self.on_doomed(*task, live),
+            Watching::One(task, _) => {
+                self.watch_state(watching, |state| {
+                    state.seen.insert(*task);
+                });
+                self.on_doomed(*task, live);
+            }
             Watching::All(resource) | Watching::Ours(resource) => {
                 let id = identity(resource, live);
                 if matches!(watching, Watching::All(_)) {
@@ -183,7 +188,12 @@ impl Run<'_> {
     fn on_gone(&mut self, watching: &Watching, object: &Value) {
         match watching {
             Watching::Names(_) => {}
-            Watching::One(task, _) => self.doomed_is_gone(*task),
+            Watching::One(task, _) => {
+                self.watch_state(watching, |state| {
+                    state.seen.remove(task);
+                });
+                self.doomed_is_gone(*task);
+            }
             Watching::All(resource) | Watching::Ours(resource) => {
                 let id = identity(resource, object);
                 if matches!(watching, Watching::All(_)) {
@@ -305,9 +315,10 @@ impl Run<'_> {
         match watching {
             Watching::Names(_) => {}
             Watching::One(task, _) => {
-                let is_absent = matches!(self.tracks[*task].live, Live::Unknown);
-                if is_absent && self.tracks[*task].phase == Phase::Parked {
-                    self.finish_removal(*task);
+                // NB: it may have gone while the watch was away; then nothing but this tells.
+                let is_absent = self.watches.get(watching).is_some_and(|state| !state.seen.contains(task));
+                if is_absent {
+                    self.doomed_is_gone(*task);
                 }
             }
             Watching::All(resource) | Watching::Ours(resource) => {

@@ -32,5 +32,5 @@ pub fn simulate(seed: u64, trace: &mut dyn FnMut(&str)) -> Result<Tally, Vec<Str
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime with paused time");
     let trace = RefCell::new(trace);
-    runtime.block_on(play::play(seed, &story, &trace))
+    runtime.block_on(play::play(seed, &story, &|line| (trace.borrow_mut())(line)))
 }

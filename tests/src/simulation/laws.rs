@@ -18,7 +18,7 @@ use super::tally::Tally;
 pub(crate) struct Laws {
     /// Whether run levels are barriers.
     is_by_level: bool,
-    /// Whether a definition is done only when it is established.
+    /// Whether gates ask for versions, and definitions are done only when they are established.
     is_update: bool,
     /// The objects of the tasks, in their order.
     keys: Vec<Key>,
@@ -167,7 +167,9 @@ impl Laws {
                 let reported = live["status"]["versions"].as_array();
                 let wanted = self.versions.get(key).map(String::as_str);
                 let is_it = |entry: &Value| entry["name"] == "operator" && entry["version"].as_str() == wanted;
-                holds("Available") && reported.is_some_and(|all| all.iter().any(is_it))
+                // An installation asks for no version, and takes a degraded operator.
+                let is_updated = !holds("Degraded") && reported.is_some_and(|all| all.iter().any(is_it));
+                holds("Available") && (!self.is_update || is_updated)
             }
             Some("jobs") => holds("Complete"),
             Some("customresourcedefinitions") => holds("Established"),

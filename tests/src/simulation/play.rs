@@ -1,6 +1,5 @@
 //! Plays a story: the lab with its world, the engine, kills and new starts, and a look at what is there in the end.
 
-use std::cell::RefCell;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +32,7 @@ const MOST_RUNS: usize = 80;
 const SET: &str = "version";
 
 /// Takes lines about what happens.
-pub(crate) type Trace<'a> = RefCell<&'a mut dyn FnMut(&str)>;
+pub(crate) type Trace<'a> = &'a dyn Fn(&str);
 
 /// A story on stage.
 struct Stage<'a> {
@@ -44,7 +43,7 @@ struct Stage<'a> {
     observer: Observer,
     server: Server,
     tally: Tally,
-    trace: &'a Trace<'a>,
+    trace: Trace<'a>,
 }
 
 /// How a run of the engine ended.
@@ -58,7 +57,7 @@ enum End {
 }
 
 /// Plays a story; gives what was reached, or what broke.
-pub(crate) async fn play(seed: u64, story: &Story, trace: &Trace<'_>) -> Result<Tally, Vec<String>> {
+pub(crate) async fn play(seed: u64, story: &Story, trace: Trace<'_>) -> Result<Tally, Vec<String>> {
     let clock = Arc::new(Clock::simulated());
     let options = LabOptions {
         seed,
@@ -276,7 +275,7 @@ impl Stage<'_> {
 
     fn say(&self, line: impl FnOnce() -> String) {
         let at = self.lab.clock().elapsed().as_secs_f64();
-        (self.trace.borrow_mut())(&format!("{at:>9.3} {}", line()));
+        (self.trace)(&format!("{at:>9.3} {}", line()));
     }
 }
 

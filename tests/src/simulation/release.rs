@@ -172,12 +172,12 @@ fn specials(edition: &mut Edition, draw: &mut Draw, level: &str, name: &str, hom
 fn plain(draw: &mut Draw, home: &str, name: &str, number: usize, kind: Option<&str>) -> Value {
     let title = format!("{name}-{number}");
     match (draw.between(0, 9), kind) {
-        (0..=4, _) | (9, None) => config_map(home, &title, "plain"),
         (5, _) => service_account(home, &title),
         (6, _) => secret(home, &title),
         (7, _) => cluster_role(&title, &["get", "list"]),
         (8, _) => service(home, &title, 8000 + number as u64),
-        (_, Some(kind)) => custom(kind, home, &title, "plain"),
+        (9, Some(kind)) => custom(kind, home, &title, "plain"),
+        _ => config_map(home, &title, "plain"),
     }
 }
 

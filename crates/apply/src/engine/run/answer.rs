@@ -33,7 +33,12 @@ impl Run<'_> {
             }
             Err(stopped) => {
                 self.writes += stopped.writes;
-                if !matches!(stopped.refusal, Refusal::Busy { .. } | Refusal::Unreachable { .. }) {
+                // Whoever is not let in gets no answer that means anything, however fast it comes.
+                let is_outage = matches!(
+                    stopped.refusal,
+                    Refusal::Busy { .. } | Refusal::Unreachable { .. } | Refusal::Tls { .. } | Refusal::Unauthorized { .. }
+                );
+                if !is_outage {
                     self.answered();
                 }
                 self.refused(task, &stopped.refusal);

@@ -167,7 +167,19 @@ impl Work<'_> {
                 Ok((answer.object, Vec::new()))
             }
             Err(Refusal::AlreadyExists) => {
-                let live = self.send_apply(label_only(&target.item.body.object())).await?;
+                let call = Call::get(target.resource, target.namespace(), &target.item.id.name);
+                let live = match target.server.send(call).await {
+                    Ok(answer) => answer.object,
+                    // It went away in between: the next try creates it.
+                    Err(Refusal::NotFound) => return Err(Refusal::Stale),
+                    Err(refusal) => return Err(refusal),
+                };
+                let manifest = target.item.body.object();
+                if live["metadata"]["labels"][label::PAYLOAD] == manifest["metadata"]["labels"][label::PAYLOAD] {
+                    return Ok((live, Vec::new()));
+                }
+                self.version = live["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+                let live = self.send_apply(label_only(&manifest, &live["metadata"]["uid"])).await?;
                 Ok((live, Vec::new()))
             }
             Err(refusal) => Err(refusal),
@@ -213,13 +225,13 @@ impl Work<'_> {
     }
 }
 
-/// The smallest object that gives another one our label.
-fn label_only(manifest: &Value) -> Bytes {
+/// The smallest object that gives another one our label. With its uid, so that nothing is created when it is gone.
+fn label_only(manifest: &Value, uid: &Value) -> Bytes {
     let metadata = &manifest["metadata"];
     let mut small = json!({
         "apiVersion": manifest["apiVersion"],
         "kind": manifest["kind"],
-        "metadata": {"name": metadata["name"], "labels": {label::PAYLOAD: metadata["labels"][label::PAYLOAD]}},
+        "metadata": {"name": metadata["name"], "uid": uid, "labels": {label::PAYLOAD: metadata["labels"][label::PAYLOAD]}},
     });
     if let Some(namespace) = metadata.get("namespace") {
         small["metadata"]["namespace"] = namespace.clone();

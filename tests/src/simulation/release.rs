@@ -226,6 +226,14 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
         }
         edition.files.push(File { name: file.name.clone(), object });
     }
+    for (name, _) in &first.operators {
+        let Some(level) = first.level_of(name).filter(|_| draw.percent(40)) else { continue };
+        let kind = format!("{}Next", kind_of(name));
+        let file = |number: u64, object: Value| File { name: format!("0000_{level}_{name}_9{number}_new.yaml"), object };
+        edition.files.push(file(0, definition(&kind, &["text"])));
+        edition.files.push(file(1, custom(&kind, &format!("sim-{name}"), &format!("{name}-next"), "new")));
+    }
+    edition.files.sort_by(|one, two| one.name.cmp(&two.name));
     edition
 }
 
@@ -254,6 +262,13 @@ impl Edition {
         let number = self.files.len();
         let kind = object::kind(&object).to_lowercase();
         self.files.push(File { name: format!("0000_{level}_{component}_{number:03}_{kind}.yaml"), object });
+    }
+
+    /// The run level of a component.
+    fn level_of(&self, component: &str) -> Option<String> {
+        let is_it = |file: &&File| file.name.split('_').nth(2) == Some(component);
+        let file = self.files.iter().find(is_it)?;
+        file.name.split('_').nth(1).map(str::to_owned)
     }
 
     fn has_deployment(&self, operator: &str) -> bool {

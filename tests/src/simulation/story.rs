@@ -199,14 +199,19 @@ fn people(draw: &mut Draw, release: &Edition, deeds: &mut Vec<Deed>) {
 fn deed(draw: &mut Draw, object: &Value) -> Option<(&'static str, Option<Value>)> {
     let unlabel = json!({"metadata": {"labels": {label::PAYLOAD: null}}});
     let change = match object::kind(object) {
-        "ConfigMap" => json!({"data": {"text": "edited"}}),
+        "ConfigMap" => {
+            // A key that the release does not have would be nobody's business.
+            let key = object["data"].as_object().and_then(|data| data.keys().next().cloned()).unwrap_or_default();
+            json!({"data": {key: "edited"}})
+        }
         "Secret" => json!({"data": {"key": "ZWRpdGVk"}}),
         "Deployment" => json!({"spec": {"replicas": 3}}),
         "ClusterRole" => json!({"rules": []}),
         "Service" => json!({"spec": {"selector": {"app": "edited"}}}),
         "ServiceAccount" => unlabel.clone(),
         // Everything in it goes with it: rarely.
-        "Namespace" | "CustomResourceDefinition" if draw.percent(90) => return None,
+        "Namespace" if draw.percent(85) => return None,
+        "CustomResourceDefinition" if draw.percent(60) => return None,
         "Namespace" => return Some(("namespace deleted", None)),
         "CustomResourceDefinition" if object::name(object).starts_with("clusteroperators") => return None,
         "CustomResourceDefinition" => return Some(("definition deleted", None)),

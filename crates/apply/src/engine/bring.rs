@@ -41,6 +41,8 @@ pub(crate) struct Target<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) item: &'a Item,
+    /// The version that the object had when it was last seen.
+    pub(crate) known: Option<String>,
     /// Whether it may be deleted and created again when fields cannot be changed.
     pub(crate) may_recreate: bool,
 }
@@ -50,7 +52,7 @@ pub(crate) struct Target<'a> {
 impl Target<'_> {
     /// Makes the object what its manifest says.
     pub(crate) async fn bring(&self) -> Result<Brought, Stopped> {
-        let mut work = Work { target: self, writes: 0, version: None, is_created: false };
+        let mut work = Work { target: self, writes: 0, version: self.known.clone(), is_created: false };
         let outcome = match self.item.treatment {
             Treatment::CreateOnly => work.create_only().await,
             _ => work.apply().await,
@@ -196,7 +198,7 @@ impl Work<'_> {
     /// Counts a write when the version is another one than before.
     fn note(&mut self, live: &Value) {
         let version = live["metadata"]["resourceVersion"].as_str().map(str::to_owned);
-        // NB: of the first answer nobody knows whether it changed something; the caller applies only what differs.
+        // NB: of an object that nobody has seen, the first answer counts: it got at least our label.
         if version != self.version {
             self.writes += 1;
         }

@@ -109,18 +109,19 @@ impl<'a> Rim<'a> {
     fn carry_out(&mut self, command: Command) {
         let (server, plan, options) = (self.server, self.plan, self.options);
         match command {
-            Command::Bring(task, resource) => {
+            Command::Bring(task, resource, known) => {
                 let item = &plan.items[task];
                 let may_recreate = options.recreate.contains(&format!("{}/{}", item.id.kind, item.id.name));
                 self.requests.push(Box::pin(async move {
-                    let target = Target { server, resource: &resource, item, may_recreate };
+                    let target = Target { server, resource: &resource, item, known, may_recreate };
                     Input::Brought(task, target.bring().await)
                 }));
             }
             Command::Remove(task, resource, uid) => {
                 let item = &plan.items[task];
                 self.requests.push(Box::pin(async move {
-                    let target = Target { server, resource: &resource, item, may_recreate: false };
+                    let target =
+                        Target { server, resource: &resource, item, known: None, may_recreate: false };
                     Input::Removed(task, target.remove(uid).await)
                 }));
             }
@@ -129,6 +130,14 @@ impl<'a> Rim<'a> {
                 self.requests.push(Box::pin(async move {
                     let why = diagnose(server, &resource, &item.id.namespace, &item.id.name).await;
                     Input::Diagnosed(task, why)
+                }));
+            }
+            Command::Look(task, resource) => {
+                let id = &plan.items[task].id;
+                self.requests.push(Box::pin(async move {
+                    let namespace = resource.namespaced.then_some(id.namespace.as_str());
+                    let answer = server.send(Call::get(&resource, namespace, &id.name)).await;
+                    Input::Looked(task, answer.map(|answer| answer.object))
                 }));
             }
             Command::Discover => {

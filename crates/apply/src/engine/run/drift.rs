@@ -92,7 +92,10 @@ impl Run<'_> {
                 let uid = self.tracks[task].removal.clone();
                 self.ask(task, Command::Remove(task, resource, uid));
             }
-            (false, _) => self.ask(task, Command::Bring(task, resource)),
+            (false, _) => {
+                let known = self.tracks[task].version.clone();
+                self.ask(task, Command::Bring(task, resource, known));
+            }
         }
     }
 

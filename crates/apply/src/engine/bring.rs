@@ -70,9 +70,8 @@ impl Target<'_> {
         let removal = Removal { propagation: Some(Propagation::Background), uid, ..Removal::default() };
         let call = Call::delete(self.resource, self.namespace(), &self.item.id.name, &removal);
         match self.server.send(call).await {
-            Ok(_) | Err(Refusal::NotFound | Refusal::KindNotServed) => Ok(()),
-            // Somebody put another object in its place: the event tells.
-            Err(Refusal::Stale) => Ok(()),
+            // Stale: somebody put another object in its place, and the event tells.
+            Ok(_) | Err(Refusal::NotFound | Refusal::KindNotServed | Refusal::Stale) => Ok(()),
             Err(refusal) => Err(refusal),
         }
     }
@@ -111,9 +110,8 @@ impl Work<'_> {
             match decide(&manifest, &live, &cleared) {
                 Next::Equal => return Ok((live, Vec::new())),
                 Next::Patch { operations, .. } => match self.patch(&operations).await {
-                    Ok(_) => live = self.send_apply(body.clone()).await?,
-                    // It changed under our hands: look again.
-                    Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
+                    // Stale: it changed under our hands, look again.
+                    Ok(_) | Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
                     Err(refusal) => return Err(refusal),
                 },
                 Next::Apply { drift: fields } | Next::Suspect { fields } => {

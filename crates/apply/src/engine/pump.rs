@@ -72,8 +72,8 @@ pub async fn prune(server: &Server, orphans: &[Orphan]) -> Vec<(String, Refusal)
 /// Asks what is served, for as long as the server may come back.
 async fn discover(server: &Server, options: &Options) -> Result<Kinds, Refusal> {
     let mut backoff = Backoff::new(options.seed, "discovery");
-    let deadline = options.timeout.map(|timeout| Instant::now() + timeout.min(Duration::from_secs(60)));
-    let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
+    let deadline = options.timeout.map(|timeout| Instant::now() + timeout.min(Duration::from_mins(1)));
+    let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_mins(1));
     loop {
         match Kinds::discover(server).await {
             Ok(kinds) => return Ok(kinds),
@@ -182,7 +182,7 @@ impl<'a> Rim<'a> {
 
     /// The next thing that happens. Always asked in the same order, so that a run can be repeated.
     async fn next(&mut self, wake_at: Option<Instant>) -> Input {
-        let far = Instant::now() + Duration::from_secs(3600);
+        let far = Instant::now() + Duration::from_hours(1);
         let mut sleep = pin!(tokio::time::sleep_until(wake_at.unwrap_or(far)));
         poll_fn(|context| {
             if let Poll::Ready(Some(input)) = self.requests.poll_next_unpin(context) {

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 /// After how many failures in a row a task is not tried again by itself.
 const MOST_FAILURES: u32 = 6;
 /// First and longest pause after a failure.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// First and longest pause after something that is usually over at once.
 const SOON: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// First and longest pause while the server does not answer.

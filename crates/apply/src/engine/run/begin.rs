@@ -135,17 +135,14 @@ impl Run<'_> {
 
     /// Sends the requests for a task.
     fn send(&mut self, task: TaskId) {
-        match self.resource(task) {
-            Some(resource) => {
-                let known = self.tracks[task].version.clone();
-                self.ask(task, Command::Bring(task, resource, known));
-            }
-            None => {
-                let item = &self.plan.items[task];
-                let waited = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
-                let wait = self.kind_wait(task, None);
-                self.park(task, waited, wait);
-            }
+        if let Some(resource) = self.resource(task) {
+            let known = self.tracks[task].version.clone();
+            self.ask(task, Command::Bring(task, resource, known));
+        } else {
+            let item = &self.plan.items[task];
+            let waited = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
+            let wait = self.kind_wait(task, None);
+            self.park(task, waited, wait);
         }
     }
 

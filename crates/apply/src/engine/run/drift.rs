@@ -23,7 +23,7 @@ pub(super) struct Repair {
 /// Stands for the whole object where fields are named.
 const WHOLE: &str = "(the object)";
 /// First and longest pause after a repair that was refused.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_mins(1));
 
 // === impl Run ===
 

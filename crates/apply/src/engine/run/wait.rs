@@ -29,11 +29,11 @@ pub(super) enum Waited {
 }
 
 /// First and longest pause between two looks at something whose event may have been lost.
-const PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+const PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
 /// The first pause when a task of the release brings it.
 const PROBE_OWN: Duration = Duration::from_secs(5);
 /// The same for an object whose state is waited for.
-const LOOK: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(600));
+const LOOK: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
 
 // === impl Run ===
 

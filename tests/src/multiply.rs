@@ -36,7 +36,7 @@ pub fn multiply(folder: &Path, times: usize, into: &Path) -> io::Result<usize> {
         let stem = manifest.file.rsplit_once('.').map_or(&*manifest.file, |(stem, _)| stem);
         let text = files.entry(format!("{stem}-copies.yaml")).or_default();
         for number in 2..=times {
-            text.push_str(&format!("---\n{}\n", copy(&manifest.object, number)));
+            text.extend(["---\n", &copy(&manifest.object, number).to_string(), "\n"]);
             count += 1;
         }
     }

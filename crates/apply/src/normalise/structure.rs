@@ -123,11 +123,11 @@ impl Structure {
             Missing::Object => {
                 let mut object = Map::new();
                 self.add_required(&mut object);
-                let is_there = |name: &Box<str>| {
-                    object.contains_key(&**name)
+                let is_there = |name: &str| {
+                    object.contains_key(name)
                         || self.properties.get(name).is_some_and(|it| it.missing == Missing::Defaulted)
                 };
-                self.required.iter().all(is_there).then_some(Value::Object(object))
+                self.required.iter().all(|name| is_there(name)).then_some(Value::Object(object))
             }
         }
     }

@@ -64,8 +64,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let served = start.elapsed();
     refused.extend(send(&clients, rest).await);
     let done = start.elapsed();
-    let waves = [brought, served - brought, done - served].map(|time| time.as_secs_f64());
-    println!("{}", json!({"seconds": done.as_secs_f64(), "waves": waves, "refused": refused}));
+    let [brought, served, done] = [brought, served, done].map(|time| time.as_secs_f64());
+    let waves = [brought, served - brought, done - served];
+    println!("{}", json!({"seconds": done, "waves": waves, "refused": refused}));
     Ok(())
 }
 
@@ -73,8 +74,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn send(clients: &[Client], items: Vec<Item>) -> BTreeMap<String, String> {
     let (items, next) = (Arc::new(items), Arc::new(AtomicUsize::new(0)));
     let mut workers = JoinSet::new();
-    for client in clients.iter().cloned() {
-        let (items, next) = (Arc::clone(&items), Arc::clone(&next));
+    for client in clients {
+        let (client, items, next) = (client.clone(), Arc::clone(&items), Arc::clone(&next));
         workers.spawn(async move {
             let mut refused = vec![];
             while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {

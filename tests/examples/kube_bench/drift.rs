@@ -50,7 +50,8 @@ pub(crate) async fn run(
         let what = if is_deletion { "deletion" } else { "edit" };
         match change(object, client, is_deletion, &mut rng).await {
             Ok(Some(time)) => {
-                (if is_deletion { &mut deletions } else { &mut edits }).push(time.as_secs_f64() * 1000.0)
+                let times = if is_deletion { &mut deletions } else { &mut edits };
+                times.push(time.as_secs_f64() * 1000.0);
             }
             Ok(None) => unchangeable.push(object.path()),
             Err(error) => lost.push(format!("{what} of {}: {error}", object.path())),

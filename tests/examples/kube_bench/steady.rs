@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// How long after the last repair the steady state begins.
 const REST: Duration = Duration::from_secs(15);
 /// The shortest time that requests are counted over, however long the rest took.
-const LEAST_WINDOW: Duration = Duration::from_secs(60);
+const LEAST_WINDOW: Duration = Duration::from_mins(1);
 /// How many addresses of unwanted requests are named.
 const NAMED: usize = 10;
 

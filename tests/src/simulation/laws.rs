@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lockstep_api::names::{annotation, label};
 use lockstep_api::object;
-use lockstep_apply::progress::{Event, Happening, PlannedTask, Step, Verb};
+use lockstep_apply::progress::{Event, Happening, PlannedTask, Step, Verb, WaitReason};
 use serde_json::Value;
 
 use super::place::{Key, Place};
@@ -32,6 +32,10 @@ pub(crate) struct Laws {
     done: Vec<bool>,
     /// What the engine was told to be well: operators at their version, finished Jobs, established definitions.
     well: BTreeSet<Key>,
+    /// Tasks that wait for an object to be well.
+    waiting: BTreeSet<usize>,
+    /// Since when a task could have gone on, in seconds.
+    due: BTreeMap<usize, f64>,
     /// The last accepted write of each object: what was sent, and the version after it.
     last: BTreeMap<Key, (Bytes, String)>,
     /// Writes sent, accepted or not, by object.
@@ -51,6 +55,8 @@ pub(crate) struct Write<'a> {
     pub(crate) body: &'a Bytes,
 }
 
+/// After how many seconds at most a task goes on whose object is well.
+const PROMPT: f64 = 5.0;
 /// How many writes of one object are sent in a run at most: so many, and so many more for each minute.
 const MOST_WRITES: (u64, u64) = (40, 15);
 
@@ -85,8 +91,8 @@ impl Laws {
 
     // --- what the engine says ---
 
-    /// The engine says something. `is_there` tells whether an object is in the store at this moment.
-    pub(crate) fn said(&mut self, event: &Event, is_there: impl Fn(&Key) -> bool) {
+    /// The engine says something, at this second. `is_there` tells whether an object is in the store at this moment.
+    pub(crate) fn said(&mut self, event: &Event, now: f64, is_there: impl Fn(&Key) -> bool) {
         match &event.what {
             Happening::Began { tasks, .. } => {
                 if tasks.len() != self.keys.len() {
@@ -102,13 +108,23 @@ impl Laws {
                 Verb::Deleted => "verb deleted",
                 Verb::Recreated => "verb recreated",
             }),
-            Happening::Waiting { wait, .. } => self.tally.count(format!("wait {}", wait.reason)),
+            Happening::Waiting { task, wait } => {
+                self.tally.count(format!("wait {}", wait.reason));
+                if is_for_health(wait.reason) {
+                    self.waiting.insert(*task);
+                } else {
+                    self.waiting.remove(task);
+                }
+            }
             Happening::Failed { .. } => self.tally.count("task failed"),
             Happening::Retried { .. } => self.tally.count("task retried"),
             Happening::Repaired { .. } => self.tally.count("drift repaired"),
             Happening::Fighting { .. } => self.tally.count("fight"),
             Happening::Orphan { .. } => self.tally.count("orphan"),
-            Happening::Done { task } => self.is_done(*task, is_there),
+            Happening::Done { task } => {
+                self.is_done(*task, is_there);
+                self.is_prompt(*task, now);
+            }
             _ => {}
         }
     }
@@ -154,29 +170,44 @@ impl Laws {
         self.done[task] = true;
     }
 
+    /// Whoever waited for an object goes on as soon as it is told that the object is well.
+    fn is_prompt(&mut self, task: usize, now: f64) {
+        self.waiting.remove(&task);
+        if let Some(since) = self.due.remove(&task).filter(|since| now - since > PROMPT) {
+            let title = &self.tasks[task].object;
+            self.breaks(format!("{title} was well for {:.0} s before the engine went on", now - since));
+        }
+    }
+
     // --- what the engine is told ---
 
-    /// The engine gets to see an object.
-    pub(crate) fn shown(&mut self, key: &Key, live: &Value) {
+    /// The engine gets to see an object, at this second.
+    pub(crate) fn shown(&mut self, key: &Key, live: &Value, now: f64) {
         let conditions = live["status"]["conditions"].as_array();
-        let holds = |kind: &str| {
-            conditions.is_some_and(|all| all.iter().any(|it| it["type"] == kind && it["status"] == "True"))
+        let is = |kind: &str, status: &str| {
+            conditions.is_some_and(|all| all.iter().any(|it| it["type"] == kind && it["status"] == status))
         };
+        let holds = |kind: &str| is(kind, "True");
         let is_well = match key.split(['.', ' ']).next() {
             Some("clusteroperators") => {
                 let reported = live["status"]["versions"].as_array();
                 let wanted = self.versions.get(key).map(String::as_str);
                 let is_it = |entry: &Value| entry["name"] == "operator" && entry["version"].as_str() == wanted;
                 // An installation asks for no version, and takes a degraded operator.
-                let is_updated = !holds("Degraded") && reported.is_some_and(|all| all.iter().any(is_it));
+                let is_updated = is("Degraded", "False") && reported.is_some_and(|all| all.iter().any(is_it));
                 holds("Available") && (!self.is_update || is_updated)
             }
             Some("jobs") => holds("Complete"),
             Some("customresourcedefinitions") => holds("Established"),
             _ => false,
         };
-        if is_well {
-            self.well.insert(key.clone());
+        if !is_well {
+            return;
+        }
+        self.well.insert(key.clone());
+        let task = self.keys.iter().position(|known| known == key);
+        if let Some(task) = task.filter(|task| self.waiting.contains(task)) {
+            self.due.entry(task).or_insert(now);
         }
     }
 
@@ -244,6 +275,18 @@ impl Laws {
             self.breaks(sentence);
         }
     }
+}
+
+/// Whether a wait ends when an object is well.
+fn is_for_health(reason: WaitReason) -> bool {
+    matches!(
+        reason,
+        WaitReason::OperatorNotAvailable
+            | WaitReason::OperatorDegraded
+            | WaitReason::OperatorUpdating
+            | WaitReason::JobRunning
+            | WaitReason::NotEstablished
+    )
 }
 
 /// Whether a body names an object and nothing but our label.

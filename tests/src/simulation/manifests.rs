@@ -133,6 +133,9 @@ pub(crate) fn custom(kind: &str, namespace: &str, name: &str, text: &str) -> Val
 pub(crate) fn operator(name: &str, version: &str) -> Value {
     let mut object = of(Some("config.openshift.io/v1"), Some("ClusterOperator"), Some(name));
     object["spec"] = json!({});
-    object["status"] = json!({"versions": [{"name": "operator", "version": version}]});
+    object["status"] = json!({
+        "versions": [{"name": "operator", "version": version}],
+        "relatedObjects": [{"group": "", "resource": "namespaces", "name": format!("sim-{name}")}],
+    });
     object
 }

@@ -87,7 +87,12 @@ impl Observer {
 
     pub(crate) fn on_event(&self, event: &Event) {
         let lab = &self.0.lab;
-        self.state().laws.said(event, |key| is_there(&lab.journal(), key));
+        self.state().laws.said(event, self.now(), |key| is_there(&lab.journal(), key));
+    }
+
+    /// Seconds since the lab began.
+    fn now(&self) -> f64 {
+        self.0.lab.clock().elapsed().as_secs_f64()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -140,7 +145,7 @@ impl Observer {
     fn accepted(&self, write: &Write<'_>, before: Option<&str>, live: &Value) {
         let mut state = self.state();
         state.laws.accepted(write, before, live);
-        state.laws.shown(write.key, live);
+        state.laws.shown(write.key, live, self.now());
         if state.crash_after == Some(state.laws.accepted) {
             state.laws.tally.count("crash after a write");
             self.0.stop.notify_one();
@@ -190,7 +195,7 @@ impl Observer {
 
     fn shown(&self, resource: &str, live: &Value) {
         let text = |field: &str| live["metadata"][field].as_str().unwrap_or_default();
-        self.state().laws.shown(&key(resource, text("namespace"), text("name")), live);
+        self.state().laws.shown(&key(resource, text("namespace"), text("name")), live, self.now());
     }
 
     /// The answer of something behind the server that is down.

@@ -85,6 +85,8 @@ impl Address {
             [plural, name] => ("", *plural, *name),
             ["namespaces", namespace, plural] => (*namespace, *plural, ""),
             ["namespaces", namespace, plural, name, ..] => (*namespace, *plural, *name),
+            // A part of an object without a namespace, such as its status.
+            [plural, name, _] => ("", *plural, *name),
             _ => return None,
         };
         let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };

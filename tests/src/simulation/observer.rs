@@ -173,10 +173,10 @@ impl Observer {
             return Response::from_parts(parts, Body::from_stream(stream));
         }
         let bytes = to_bytes(body, MOST_BYTES).await.unwrap_or_default();
-        if let Ok(list) = serde_json::from_slice::<Value>(&bytes) {
-            for item in list["items"].as_array().into_iter().flatten() {
-                self.shown(&resource, item);
-            }
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match value["items"].as_array() {
+            Some(items) => items.iter().for_each(|item| self.shown(&resource, item)),
+            None => self.shown(&resource, &value),
         }
         Response::from_parts(parts, Body::from(bytes))
     }

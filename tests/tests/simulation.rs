@@ -88,11 +88,18 @@ fn one_seed_gives_one_story() {
 #[test]
 fn all_mutants_still_apply() {
     let folder = root().join("tests/mutants");
-    let mut patches: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut patches: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     patches.sort();
     assert_eq!(patches.len(), MUTANTS, "{patches:?}");
     for patch in patches {
-        let output = Command::new("git").arg("-C").arg(root()).args(["apply", "--check"]).arg(&patch).output().unwrap();
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(root())
+            .args(["apply", "--check"])
+            .arg(&patch)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}: {}", patch.display(), String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -130,7 +130,8 @@ impl Laws {
     }
 
     fn may_start(&mut self, task: usize, what: &str) {
-        let Some(held) = (0..task).find(|earlier| !self.done[*earlier] && self.comes_before(*earlier, task)) else {
+        let Some(held) = (0..task).find(|earlier| !self.done[*earlier] && self.comes_before(*earlier, task))
+        else {
             return;
         };
         let sentence = format!(
@@ -155,9 +156,13 @@ impl Laws {
         let (step, title) = (self.tasks[task].step, self.tasks[task].object.clone());
         let is_definition = self.is_update && key.starts_with("customresourcedefinitions");
         match step {
-            Step::Delete if is_there(&key) => self.breaks(format!("{title} counts as removed and is still there")),
+            Step::Delete if is_there(&key) => {
+                self.breaks(format!("{title} counts as removed and is still there"))
+            }
             Step::Gate if !self.well.contains(&key) => {
-                self.breaks(format!("the gate {title} opened although the operator never reported to be well"));
+                self.breaks(format!(
+                    "the gate {title} opened although the operator never reported to be well"
+                ));
             }
             Step::Job if !self.well.contains(&key) => {
                 self.breaks(format!("{title} counts as done and has not ended"));
@@ -192,7 +197,8 @@ impl Laws {
             Some("clusteroperators") => {
                 let reported = live["status"]["versions"].as_array();
                 let wanted = self.versions.get(key).map(String::as_str);
-                let is_it = |entry: &Value| entry["name"] == "operator" && entry["version"].as_str() == wanted;
+                let is_it =
+                    |entry: &Value| entry["name"] == "operator" && entry["version"].as_str() == wanted;
                 // An installation asks for no version, and takes a degraded operator.
                 let is_updated = is("Degraded", "False") && reported.is_some_and(|all| all.iter().any(is_it));
                 holds("Available") && (!self.is_update || is_updated)
@@ -241,8 +247,10 @@ impl Laws {
         let is_same = before == Some(version) && write.method != "DELETE";
         if is_same {
             self.tally.count("write that changed nothing");
-            let is_repeated = self.last.get(write.key).is_some_and(|(body, known)| body == write.body && known == version);
-            let is_old = self.start.is_some_and(|start| version.parse::<u64>().is_ok_and(|version| version <= start));
+            let is_repeated =
+                self.last.get(write.key).is_some_and(|(body, known)| body == write.body && known == version);
+            let is_old =
+                self.start.is_some_and(|start| version.parse::<u64>().is_ok_and(|version| version <= start));
             if is_repeated || is_old {
                 self.breaks(format!("{} was equal and was written once more ({})", write.key, write.method));
             }
@@ -255,7 +263,8 @@ impl Laws {
     /// What must hold of a whole run.
     pub(crate) fn ended(&mut self, lasted: Duration) {
         let most = MOST_WRITES.0 + MOST_WRITES.1 * (lasted.as_secs() / 60);
-        let worst = self.sent.iter().max_by_key(|(_, count)| **count).map(|(key, count)| (key.clone(), *count));
+        let worst =
+            self.sent.iter().max_by_key(|(_, count)| **count).map(|(key, count)| (key.clone(), *count));
         if let Some((key, count)) = worst.filter(|(_, count)| *count > most) {
             self.breaks(format!("{key} was written {count} times in {} s", lasted.as_secs()));
         }

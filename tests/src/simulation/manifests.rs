@@ -92,8 +92,14 @@ pub(crate) fn definition(kind: &str, fields: &[&str]) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     let properties: serde_json::Map<String, Value> =
         fields.iter().map(|field| ((*field).to_owned(), json!({"type": "string"}))).collect();
-    definition_of(GROUP, kind, &plural, "Namespaced", json!({"type": "object", "properties": {
-        "spec": {"type": "object", "properties": properties}}}))
+    definition_of(
+        GROUP,
+        kind,
+        &plural,
+        "Namespaced",
+        json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": properties}}}),
+    )
 }
 
 /// The definition of ClusterOperators.

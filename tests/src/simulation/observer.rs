@@ -113,7 +113,13 @@ impl Observer {
             if !address.name.is_empty() {
                 self.state().laws.read();
             }
-            return self.watch(&address, query.contains("watch=1") || query.contains("watch=true"), answer(router, forward).await).await;
+            return self
+                .watch(
+                    &address,
+                    query.contains("watch=1") || query.contains("watch=true"),
+                    answer(router, forward).await,
+                )
+                .await;
         }
         let (key, path) = object_of(&address, &path, &body);
         let write = Write { key: &key, method: &method, body: &body };
@@ -208,7 +214,9 @@ impl Observer {
         let sort = state.troubles.iter().find(is_met)?.sort;
         let (code, name, body) = match sort {
             TroubleSort::Webhook => (500, "fault webhook down", webhook_down()),
-            TroubleSort::AggregatedApi => (503, "fault aggregated API down", "service unavailable\n".to_owned()),
+            TroubleSort::AggregatedApi => {
+                (503, "fault aggregated API down", "service unavailable\n".to_owned())
+            }
         };
         state.laws.tally.count(name);
         let mut response = Response::new(Body::from(body));

@@ -49,10 +49,13 @@ impl Place {
     pub(crate) fn of(object: &Value) -> Self {
         let (api_version, kind) = (object::api_version(object), object::kind(object));
         let known = KINDS.iter().find(|entry| entry.0 == api_version && entry.1 == kind);
-        let (plural, namespaced) =
-            known.map_or_else(|| (format!("{}s", kind.to_lowercase()), true), |entry| (entry.2.to_owned(), entry.3));
+        let (plural, namespaced) = known.map_or_else(
+            || (format!("{}s", kind.to_lowercase()), true),
+            |entry| (entry.2.to_owned(), entry.3),
+        );
         let (group, version) = object::split_api_version(api_version);
-        let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        let root =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
         let namespace = if namespaced { object::namespace(object) } else { "" };
         let collection = if namespaced {
             format!("{root}/namespaces/{namespace}/{plural}")

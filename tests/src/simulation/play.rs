@@ -222,7 +222,9 @@ impl Stage<'_> {
         self.take(laws)?;
         match end {
             End::Ended(Outcome::Converged, _) => Ok(()),
-            End::Ended(outcome, missing) => Err([vec![format!("the second run ended {outcome:?}")], missing].concat()),
+            End::Ended(outcome, missing) => {
+                Err([vec![format!("the second run ended {outcome:?}")], missing].concat())
+            }
             End::Killed | End::Refused(_) => Err(vec!["the second run did not end".to_owned()]),
         }
     }
@@ -250,15 +252,21 @@ impl Stage<'_> {
             let is_removal = object::annotation(object, annotation::DELETE).is_some();
             let is_created_once = object::annotation(object, annotation::CREATE_ONLY).is_some();
             let was_touched = chapter.deeds.iter().any(|deed| deed.path == place.path);
-            let was_there = self.story.editions[0].leftovers.iter().any(|other| Place::of(other).path == place.path);
+            let was_there =
+                self.story.editions[0].leftovers.iter().any(|other| Place::of(other).path == place.path);
             let problem = match live {
                 None if is_removal => None,
                 Some(_) if is_removal => Some("should be gone".to_owned()),
                 None => Some("is not there".to_owned()),
-                Some(live) if object::labels(&live).and_then(|labels| labels.get(label::PAYLOAD).copied()) != Some(SET) => {
+                Some(live)
+                    if object::labels(&live).and_then(|labels| labels.get(label::PAYLOAD).copied())
+                        != Some(SET) =>
+                {
                     Some("has lost the label".to_owned())
                 }
-                Some(live) if is_created_once && (was_touched || was_there || chapter.mode == Mode::Updating) => {
+                Some(live)
+                    if is_created_once && (was_touched || was_there || chapter.mode == Mode::Updating) =>
+                {
                     live.get("data").is_none().then(|| "has no data".to_owned())
                 }
                 Some(live) => difference(object, &live, ""),
@@ -283,7 +291,9 @@ impl Stage<'_> {
 async fn act(client: kube::Client, deed: Deed) -> Option<&'static str> {
     tokio::time::sleep(deed.at).await;
     let done = match &deed.patch {
-        Some(patch) => send(&client, "PATCH", &format!("{}?fieldManager=alice", deed.path), Some(patch)).await,
+        Some(patch) => {
+            send(&client, "PATCH", &format!("{}?fieldManager=alice", deed.path), Some(patch)).await
+        }
         None => send(&client, "DELETE", &deed.path, None).await,
     };
     done.map(|_| deed.name)
@@ -316,7 +326,9 @@ fn difference(manifest: &Value, live: &Value, path: &str) -> Option<String> {
         }
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
             let pairs = wanted.iter().zip(found).enumerate();
-            pairs.into_iter().find_map(|(index, (wanted, found))| difference(wanted, found, &format!("{path}[{index}]")))
+            pairs
+                .into_iter()
+                .find_map(|(index, (wanted, found))| difference(wanted, found, &format!("{path}[{index}]")))
         }
         _ => (manifest != live).then(|| format!("{path} is {live} and not {manifest}")),
     }

@@ -201,10 +201,13 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
             }
             "Deployment" => {
                 let container = &mut object["spec"]["template"]["spec"]["containers"][0];
-                container["image"] = format!("registry.example.com/{}:{version}", object::name(&file.object)).into();
+                container["image"] =
+                    format!("registry.example.com/{}:{version}", object::name(&file.object)).into();
                 container["env"][0]["value"] = version.as_str().into();
             }
-            "CustomResourceDefinition" if object::name(&object).ends_with("sim.example.com") && draw.percent(50) => {
+            "CustomResourceDefinition"
+                if object::name(&object).ends_with("sim.example.com") && draw.percent(50) =>
+            {
                 let kind = object["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
                 object = definition(&kind, &["text", "more"]);
             }
@@ -219,7 +222,9 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
                 }
                 _ => {}
             },
-            "Service" if draw.percent(30) => object["spec"]["ports"][0]["port"] = json!(9000 + draw.between(0, 99)),
+            "Service" if draw.percent(30) => {
+                object["spec"]["ports"][0]["port"] = json!(9000 + draw.between(0, 99))
+            }
             "ClusterRole" if draw.percent(50) => object["rules"][0]["verbs"] = json!(["get"]),
             "Secret" | "ServiceAccount" if draw.percent(15) => object = removal(&object),
             _ => {}
@@ -229,7 +234,10 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
     for (name, _) in &first.operators {
         let Some(level) = first.level_of(name).filter(|_| draw.percent(40)) else { continue };
         let kind = format!("{}Next", kind_of(name));
-        let file = |number: u64, object: Value| File { name: format!("0000_{level}_{name}_9{number}_new.yaml"), object };
+        let file = |number: u64, object: Value| File {
+            name: format!("0000_{level}_{name}_9{number}_new.yaml"),
+            object,
+        };
         edition.files.push(file(0, definition(&kind, &["text"])));
         edition.files.push(file(1, custom(&kind, &format!("sim-{name}"), &format!("{name}-next"), "new")));
     }
@@ -273,7 +281,9 @@ impl Edition {
 
     fn has_deployment(&self, operator: &str) -> bool {
         let name = format!("{operator}-operator");
-        self.files.iter().any(|file| object::kind(&file.object) == "Deployment" && object::name(&file.object) == name)
+        self.files
+            .iter()
+            .any(|file| object::kind(&file.object) == "Deployment" && object::name(&file.object) == name)
     }
 
     /// The release as the engine reads it.
@@ -312,7 +322,10 @@ impl Edition {
     pub(crate) fn is_overridden(&self, object: &Value) -> bool {
         let id = ResourceId::of(object);
         let is_it = |entry: &Override| {
-            entry.kind == id.kind && entry.group == id.group && entry.namespace == id.namespace && entry.name == id.name
+            entry.kind == id.kind
+                && entry.group == id.group
+                && entry.namespace == id.namespace
+                && entry.name == id.name
         };
         self.overrides.iter().any(is_it)
     }

@@ -116,7 +116,8 @@ fn chapter(draw: &mut Draw, edition: usize, release: &Edition, mode: Mode, is_ca
     chapter.faults = (0..draw.size(1, 5)).map(|number| fault(draw, number)).collect();
     if draw.percent(25) {
         let sort = *draw.pick(&[TroubleSort::Webhook, TroubleSort::AggregatedApi]);
-        let resource = draw.pick(&["configmaps", "deployments.apps", "clusterroles.rbac.authorization.k8s.io"]);
+        let resource =
+            draw.pick(&["configmaps", "deployments.apps", "clusterroles.rbac.authorization.k8s.io"]);
         let from = Duration::from_secs(draw.between(0, 20));
         let until = from + Duration::from_secs(draw.between(10, 600));
         chapter.troubles.push(Trouble { sort, resource, from, until });
@@ -201,7 +202,8 @@ fn deed(draw: &mut Draw, object: &Value) -> Option<(&'static str, Option<Value>)
     let change = match object::kind(object) {
         "ConfigMap" => {
             // A key that the release does not have would be nobody's business.
-            let key = object["data"].as_object().and_then(|data| data.keys().next().cloned()).unwrap_or_default();
+            let key =
+                object["data"].as_object().and_then(|data| data.keys().next().cloned()).unwrap_or_default();
             json!({"data": {key: "edited"}})
         }
         "Secret" => json!({"data": {"key": "ZWRpdGVk"}}),

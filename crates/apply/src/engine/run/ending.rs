@@ -40,7 +40,8 @@ impl Run<'_> {
                 Phase::Pending => {
                     *self.frontier.state(self.node_of[task]) == State::Blocked || self.is_behind(task)
                 }
-                Phase::Asking | Phase::Parked | Phase::Failed => false,
+                Phase::Parked => self.waits_in_vain(task),
+                Phase::Asking | Phase::Failed => false,
             });
         if is_hopeless {
             let missing = self.missing_lines();
@@ -71,6 +72,14 @@ impl Run<'_> {
         };
         self.tell(Happening::Ended { outcome, missing, writes: self.writes });
         self.ending = Some(ending);
+    }
+
+    /// Whether a task waits for what another one would bring that was given up.
+    fn waits_in_vain(&self, task: TaskId) -> bool {
+        let provider = |task: TaskId| self.tracks[task].wait.as_ref().and_then(|(wait, _)| wait.provider);
+        // A chain of waits that leads to itself is a deadlock, which is named when the time is over.
+        let mut chain = std::iter::successors(provider(task), |next| provider(*next)).take(self.tracks.len());
+        chain.any(|provider| self.tracks[provider].phase == Phase::GivenUp)
     }
 
     /// Whether a task comes after another one of its node that is not done.

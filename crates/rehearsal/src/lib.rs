@@ -3,6 +3,8 @@
 //! Time is virtual unless a speed is given: an installation of an hour takes a second, and the same seed gives the same
 //! run event by event.
 
+pub mod report;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use lockstep_apply::progress::{Event, Outcome};
 use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::Server;
 use lockstep_graph::{InstallOrder, Mode};
-use lockstep_lab::{Clock, Lab, LabOptions, ReleaseFacts, Scenario, World, WorldError};
+use lockstep_lab::{Clock, Lab, LabOptions, ReleaseFacts, RuleError, Scenario, World, WorldError};
 use lockstep_payload::{Release, Selection};
 use tokio::task::JoinSet;
 
@@ -67,6 +69,9 @@ pub enum RehearsalError {
     /// The lab did not answer; this is a bug.
     #[error("the lab refuses to say what it serves: {}", .0.explain("the lab"))]
     Lab(Refusal),
+    /// A fault of the scenario cannot be.
+    #[error("the faults of the scenario")]
+    Fault(#[source] RuleError),
     /// The scripted world ended; this is a bug.
     #[error("the scripted world ended")]
     World(#[source] WorldError),
@@ -96,6 +101,9 @@ impl Rehearsal<'_> {
         let clock = Arc::new(self.speed.map_or_else(Clock::simulated, Clock::real));
         let options = LabOptions { seed: self.seed, clock: Arc::clone(&clock), ..LabOptions::default() };
         let lab = Lab::new(options);
+        for rule in &self.scenario.faults {
+            lab.faults().add(rule.clone()).map_err(RehearsalError::Fault)?;
+        }
         let target = ReleaseFacts::of(self.target.release, self.target.selection);
         let facts = match self.from {
             Some(from) => ReleaseFacts::of(from.release, from.selection).followed_by(target),

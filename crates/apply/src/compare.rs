@@ -13,6 +13,8 @@ mod quantity;
 pub mod repair;
 mod stored;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 pub use adopt::adoption;
@@ -28,7 +30,8 @@ use stored::Stored;
 /// How a live object differs from its manifest. Without any path it does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Fields that somebody else wrote, or that are missing: an apply brings them back.
+    /// Fields that somebody else wrote or that are missing, which an apply brings back, and fields that we applied and
+    /// that the manifest no longer has, which an apply takes away.
     pub drift: Vec<String>,
     /// Lists with items that the manifest does not have: an apply leaves them.
     pub extra: Vec<String>,
@@ -55,12 +58,8 @@ pub fn compare(manifest: &Value, live: &Value) -> Comparison {
             _ => walk.value(value, live.get(name), fields.next(name), &path),
         }
     }
-    let mut found = walk.found;
-    if !found.is_ours && found.drift.is_empty() && body(wanted).any(is_sent) {
-        // Every value is right, but the next release could not take any of them away again.
-        found.drift.push("metadata.managedFields".to_owned());
-    }
-    found
+    walk.left_over(fields, &Path::ROOT);
+    walk.found
 }
 
 struct Walk<'a> {
@@ -79,6 +78,7 @@ impl Walk<'_> {
                 self.value(value, live.get(name), fields.next(name), &path.then(Step::Field(name)));
             }
         }
+        self.left_over(fields, path);
     }
 
     fn value(&mut self, wanted: &Value, live: Option<&Value>, node: Option<&Node>, path: &Path<'_>) {
@@ -101,7 +101,7 @@ impl Walk<'_> {
     ) {
         let live_map = live.and_then(Value::as_object);
         let Some(node) = node else { return self.map_of_others(wanted, live_map, path) };
-        if wanted.is_empty() {
+        if wanted.is_empty() && node.is_empty() {
             return;
         }
         if node.is_empty() {
@@ -112,12 +112,23 @@ impl Walk<'_> {
                 };
                 wanted.iter().all(same)
             });
-            return if same { () } else { self.suspect(path) };
+            if !same {
+                self.suspect(path);
+            }
+            return;
         }
         let mut fields = Fields::of(Some(node));
         for (name, value) in wanted {
             let live = live_map.and_then(|live| live.get(name));
             self.value(value, live, fields.next(name), &path.then(Step::Field(name)));
+        }
+        self.left_over(fields, path);
+    }
+
+    /// Fields that we applied and that the manifest does not have.
+    fn left_over(&mut self, fields: Fields<'_>, path: &Path<'_>) {
+        for name in fields.left_over() {
+            self.drift(&path.then(Step::Field(name)));
         }
     }
 
@@ -146,8 +157,12 @@ impl Walk<'_> {
     fn list(&mut self, wanted: &[Value], live: Option<&Value>, node: Option<&Node>, path: &Path<'_>) {
         let live_items = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if wanted.is_empty() {
-            // Nobody is recorded as the owner of an empty list.
-            return if live_items.is_empty() { () } else { self.extra(path) };
+            // Nobody is recorded as the owner of an empty list; who is was so for what is in it.
+            return match node {
+                _ if live_items.is_empty() => {}
+                Some(_) => self.drift(path),
+                None => self.extra(path),
+            };
         }
         match node {
             None => self.drift(path),
@@ -174,6 +189,11 @@ impl Walk<'_> {
             let found = places.take(|place| live[place] == *member);
             if !owned || found.is_none() {
                 self.drift(&path.then(Step::Member(member, place)));
+            }
+        }
+        if node.len() > wanted.len() {
+            for (member, _) in members(node).filter(|(member, _)| !wanted.contains(member)) {
+                self.drift(&path.then(Step::Member(&member, 0)));
             }
         }
         self.places(&places, path);
@@ -203,6 +223,11 @@ impl Walk<'_> {
                     Some(key) => self.drift(&path.then(Step::Key(key, place))),
                     None => self.drift(&path.then(Step::Named(&names, item, place))),
                 },
+            }
+        }
+        if node.len() > wanted.len() {
+            for (key, _) in keys(node).filter(|(key, _)| !wanted.iter().any(|item| fits(item, key))) {
+                self.drift(&path.then(Step::Key(&key, 0)));
             }
         }
         self.places(&places, path);
@@ -246,7 +271,7 @@ fn find<'a>(
         match item.get(name) {
             Some(value) => {
                 let comma = if place == 0 { "" } else { "," };
-                text.push_str(&format!("{comma}\"{name}\":{value}"));
+                let _ = write!(text, "{comma}\"{name}\":{value}");
             }
             None => complete = false,
         }
@@ -255,22 +280,17 @@ fn find<'a>(
     if complete && let Some(child) = node.get(&text) {
         return Some((None, child.as_object()?));
     }
-    // A field of the key that the item leaves out has its default, which the key shows.
-    let fits = |name: &String, value: &Value| match item.get(name) {
-        Some(own) => own == value,
-        None => name != "protocol" || value == "TCP",
-    };
-    let (key, child) = keys(node).find(|(key, _)| key.iter().all(|(name, value)| fits(name, value)))?;
+    let (key, child) = keys(node).find(|(key, _)| fits(item, key))?;
     Some((Some(key), child.as_object()?))
 }
 
-/// The values of a manifest without what addresses the object.
-fn body(manifest: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    let metadata = manifest.get("metadata").and_then(Value::as_object).into_iter().flatten();
-    let metadata = metadata.filter(|(name, _)| *name != "name" && *name != "namespace");
-    let rest =
-        manifest.iter().filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
-    metadata.chain(rest).map(|(_, value)| value)
+/// Whether an item of a manifest has this key: a field of it that the item leaves out has its default, which the key
+/// shows.
+fn fits(item: &Value, key: &Map<String, Value>) -> bool {
+    key.iter().all(|(name, value)| match item.get(name) {
+        Some(own) => own == value,
+        None => name != "protocol" || value == "TCP",
+    })
 }
 
 /// Whether a server that gets this value records somebody as its owner.

@@ -27,8 +27,8 @@ fn values_and_ownership_decide_together() {
     let cases = [
         (json!({"a": 1}), json!({"a": 1}), json!({"f:a": {}}), ["", "", ""]),
         (json!({"a": 1}), json!({"a": 2}), json!({"f:a": {}}), ["", "", "a"]),
-        (json!({"a": 1}), json!({"a": 1}), json!({"f:b": {}}), ["a", "", ""]),
-        (json!({"a": 1}), json!({}), json!({"f:b": {}}), ["a", "", ""]),
+        (json!({"a": 1}), json!({"a": 1}), json!({}), ["a", "", ""]),
+        (json!({"a": 1}), json!({}), json!({}), ["a", "", ""]),
         (json!({"a": 1.0}), json!({"a": 1}), json!({"f:a": {}}), ["", "", ""]),
         (json!({"a": "1"}), json!({"a": 1}), json!({"f:a": {}}), ["", "", "a"]),
         (json!({"a": ""}), json!({}), json!({"f:a": {}}), ["", "", "a"]),
@@ -81,6 +81,36 @@ fn values_and_ownership_decide_together() {
     for (wanted, live, fields, expected) in cases {
         let expected = expected.map(|path| if path.is_empty() { vec![] } else { vec![path.to_owned()] });
         assert_eq!(paths(&wanted, &live, &fields), expected, "{wanted} {live} {fields}");
+    }
+}
+
+#[test]
+fn what_we_applied_and_the_manifest_no_longer_has_is_drift() {
+    for (wanted, live, fields, drift) in [
+        (json!({"b": 1}), json!({"a": 1, "b": 1}), json!({"f:a": {}, "f:b": {}}), "a"),
+        (
+            json!({"a": {"b": 1}}),
+            json!({"a": {"b": 1, "c": 1}}),
+            json!({"f:a": {"f:b": {}, "f:c": {}}}),
+            "a.c",
+        ),
+        (json!({"a": {}}), json!({"a": {"c": 1}}), json!({"f:a": {"f:c": {}}}), "a.c"),
+        (json!({"a": []}), json!({"a": [1]}), json!({"f:a": {}}), "a"),
+        (
+            json!({"a": ["x"]}),
+            json!({"a": ["x", "y"]}),
+            json!({"f:a": {"v:\"x\"": {}, "v:\"y\"": {}}}),
+            "a[=\"y\"]",
+        ),
+        (list(&[("a", 1)]), list(&[("a", 1), ("b", 2)]), named(&["a", "b"]), "spec.list[name=\"b\"]"),
+        (
+            json!({"metadata": {}}),
+            json!({"metadata": {"labels": {"l": "v"}}}),
+            json!({"f:metadata": {"f:labels": {"f:l": {}}}}),
+            "metadata.labels",
+        ),
+    ] {
+        assert_eq!(paths(&wanted, &live, &fields)[0], [drift], "{wanted} {live} {fields}");
     }
 }
 
@@ -179,7 +209,7 @@ fn without_an_entry_of_ours_everything_is_drift() {
     let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"l": "1"}},
         "data": {"k": "v", "x": "y"}});
     let found = compare(&manifest, &manifest);
-    assert_eq!((found.drift, found.is_ours), (vec!["metadata.labels".to_owned(), "data".to_owned()], false));
+    assert_eq!((found.drift, found.is_ours), (vec!["data".to_owned(), "metadata.labels".to_owned()], false));
     let mut live = manifest.clone();
     live["data"]["k"] = json!("other");
     assert!(compare(&manifest, &live).drift.contains(&"data.k".to_owned()));
@@ -271,6 +301,7 @@ proptest! {
         let manifest = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"l": "v"}},
             "spec": {"of": spec}});
         let mut fields = fields_of(&manifest);
+        fields.as_object_mut().unwrap().retain(|name, _| name != "f:apiVersion" && name != "f:kind");
         fields["f:metadata"].as_object_mut().unwrap().remove("f:name");
         let mut live = manifest.clone();
         live["metadata"]["managedFields"] =
@@ -287,6 +318,15 @@ proptest! {
         let mut changed = manifest.clone();
         let leaf = changed.pointer_mut(pointer).unwrap();
         *leaf = another(leaf);
-        prop_assert_ne!(compare(&changed, &live), equal, "{}", pointer);
+prop_assert_ne!(&compare(&changed, &live), &equal, "{}", pointer);
+
+        let (above, name) = pointer.rsplit_once('/').unwrap();
+        let mut without = manifest.clone();
+        match without.pointer_mut(above).unwrap() {
+            Value::Object(map) => drop(map.remove(&name.replace("~1", "/").replace("~0", "~"))),
+            Value::Array(items) => drop(items.remove(name.parse().unwrap())),
+            _ => unreachable!("a leaf is in something"),
+        }
+        prop_assert_ne!(compare(&without, &live), equal, "without {}", pointer);
     }
 }

@@ -66,6 +66,9 @@ pub enum RehearsalError {
     /// The runtime could not be made.
     #[error("starting the runtime")]
     Runtime(#[source] io::Error),
+    /// A fault of the scenario makes no sense.
+    #[error("a fault of the scenario")]
+    Fault(#[source] RuleError),
     /// The lab did not answer; this is a bug.
     #[error("the lab refuses to say what it serves: {}", .0.explain("the lab"))]
     Lab(Refusal),

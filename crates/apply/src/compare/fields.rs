@@ -18,7 +18,11 @@ pub(crate) type Node = Map<String, Value>;
 pub(crate) struct Entry<'a>(pub(crate) &'a Value);
 
 /// The nodes of fields by name, for a walk in the order of names: no key has to be put together for a lookup.
-pub(crate) struct Fields<'a>(Option<Peekable<map::Iter<'a>>>);
+pub(crate) struct Fields<'a> {
+    rest: Option<Peekable<map::Iter<'a>>>,
+    /// Fields that nobody asked for.
+    passed: Vec<&'a str>,
+}
 
 // === impl Entry ===
 
@@ -96,20 +100,28 @@ pub(crate) fn members(node: &Node) -> impl Iterator<Item = (Value, &Value)> {
 impl<'a> Fields<'a> {
     /// The fields below a node.
     pub(crate) fn of(node: Option<&'a Node>) -> Self {
-        Self(node.map(|node| node.iter().peekable()))
+        Self { rest: node.map(|node| node.iter().peekable()), passed: Vec::new() }
     }
 
     /// The node of a field. The names must come in ascending order.
     pub(crate) fn next(&mut self, name: &str) -> Option<&'a Node> {
-        let rest = self.0.as_mut()?;
-        while let Some((key, child)) = rest.peek() {
+        let rest = self.rest.as_mut()?;
+        while let Some((key, child)) =
+            rest.next_if(|(key, _)| key.strip_prefix("f:").is_none_or(|field| field <= name))
+        {
             match key.strip_prefix("f:") {
                 Some(field) if field == name => return child.as_object(),
-                Some(field) if field > name => return None,
-                _ => rest.next(),
-            };
+                Some(field) => self.passed.push(field),
+                None => {}
+            }
         }
         None
+    }
+
+    /// All fields that were not asked for.
+    pub(crate) fn left_over(mut self) -> Vec<&'a str> {
+        self.passed.extend(self.rest.into_iter().flatten().filter_map(|(key, _)| key.strip_prefix("f:")));
+        self.passed
     }
 }
 
@@ -129,6 +141,14 @@ mod tests {
         assert_eq!(fields.next("c").map(Map::len), Some(0));
         assert_eq!(fields.next("d"), None);
         assert_eq!(Fields::of(None).next("a"), None);
+    }
+
+    #[test]
+    fn fields_that_nobody_asks_for_are_left_over() {
+        let node = json!({".": {}, "f:a": {}, "f:b": {}, "f:c": {}, "f:d": {}});
+        let mut fields = Fields::of(node.as_object());
+        assert!(fields.next("b").is_some() && fields.next("c").is_some());
+        assert_eq!(fields.left_over(), ["a", "d"]);
     }
 
     #[test]

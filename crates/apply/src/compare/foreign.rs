@@ -132,7 +132,7 @@ impl Walk<'_> {
         match (ours, theirs.as_object()) {
             (None, _) => self.found_one(wanted, path),
             (Some(ours), Some(theirs)) if !theirs.is_empty() => {
-                self.fields(theirs, Some(ours), live, wanted, path)
+                self.fields(theirs, Some(ours), live, wanted, path);
             }
             _ => {}
         }

@@ -67,148 +67,114 @@ fn additions_to_exclusive_lists_of_pods_are_removed_and_the_rest_stays() {
     assert!(operations.iter().all(|operation| *operation == PatchOperation::remove(operation.path.clone())));
 }
 
+/// Kind, manifest, live object, what is theirs, what is removed.
+type Case = (&'static str, &'static str, &'static str, &'static str, &'static [&'static str]);
+
+const KINDS: &[Case] = &[
+    (
+        "v1 Service",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"ports": [], "b": 1}}"#,
+        r#"{"f:spec": {"f:ports": {}, "f:b": {}}}"#,
+        &["/spec/ports"],
+    ),
+    ("v1 ConfigMap", r#"{"data": {"a": "1"}}"#, r#"{"data": {"b": "1"}}"#, r#"{"f:data": {"f:b": {}}}"#, &[]),
+    (
+        "v1 Namespace",
+        r#"{"spec": {}}"#,
+        r#"{"spec": {"finalizers": []}}"#,
+        r#"{"f:spec": {"f:finalizers": {}}}"#,
+        &[],
+    ),
+    ("v1 ServiceAccount", "{}", r#"{"imagePullSecrets": []}"#, r#"{"f:imagePullSecrets": {}}"#, &[]),
+    (
+        "image.openshift.io/v1 ImageStream",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"tags": []}}"#,
+        r#"{"f:spec": {"f:tags": {}}}"#,
+        &[],
+    ),
+    (
+        "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"conversion": {}}}"#,
+        r#"{"f:spec": {"f:conversion": {}}}"#,
+        &["/spec/conversion"],
+    ),
+    ("rbac.authorization.k8s.io/v1 Role", "{}", r#"{"rules": [{}]}"#, r#"{"f:rules": {}}"#, &["/rules"]),
+    (
+        "rbac.authorization.k8s.io/v1 ClusterRole",
+        r#"{"aggregationRule": {}}"#,
+        r#"{"rules": [{}]}"#,
+        r#"{"f:rules": {}}"#,
+        &[],
+    ),
+    (
+        "rbac.authorization.k8s.io/v1 RoleBinding",
+        "{}",
+        r#"{"subjects": [{}]}"#,
+        r#"{"f:subjects": {}}"#,
+        &["/subjects"],
+    ),
+    (
+        "security.openshift.io/v1 SecurityContextConstraints",
+        "{}",
+        r#"{"userNamespaceLevel": "a", "fsGroup": {}}"#,
+        r#"{"f:userNamespaceLevel": {}, "f:fsGroup": {}}"#,
+        &["/fsGroup"],
+    ),
+    (
+        "operators.coreos.com/v1 OperatorGroup",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"targetNamespaces": ["x"], "serviceAccountName": "s"}}"#,
+        r#"{"f:spec": {"f:targetNamespaces": {"v:\"x\"": {}}, "f:serviceAccountName": {}}}"#,
+        &["/spec/targetNamespaces"],
+    ),
+    (
+        "monitoring.coreos.com/v1 ServiceMonitor",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"sampleLimit": 1}, "extra": 1}"#,
+        r#"{"f:spec": {"f:sampleLimit": {}}, "f:extra": {}}"#,
+        &["/spec/sampleLimit"],
+    ),
+    ("example.com/v1 Widget", "{}", r#"{"spec": {"b": 1}}"#, r#"{"f:spec": {"f:b": {}}}"#, &[]),
+    (
+        "v1 PersistentVolumeClaim",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"volumeName": "v"}}"#,
+        r#"{"f:spec": {"f:volumeName": {}}}"#,
+        &[],
+    ),
+    (
+        "apps/v1 Deployment",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"paused": true}}"#,
+        r#"{"f:spec": {"f:paused": {}}}"#,
+        &[],
+    ),
+    (
+        "apps/v1beta1 Deployment",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"paused": true}}"#,
+        r#"{"f:spec": {"f:paused": {}}}"#,
+        &["/spec/paused"],
+    ),
+];
+
 #[test]
 fn each_kind_keeps_its_own_parts_exclusive() {
-    let shared = json!({"f:spec": {"f:a": {}}});
-    // Kind, manifest part, live part, what is theirs, what is removed.
-    let cases: &[(&str, &str, Value, Value, Value, &[&str])] = &[
-        (
-            "v1",
-            "Service",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"ports": [], "b": 1}}),
-            json!({"f:spec": {"f:ports": {}, "f:b": {}}}),
-            &["/spec/ports"],
-        ),
-        (
-            "v1",
-            "ConfigMap",
-            json!({"data": {"a": "1"}}),
-            json!({"data": {"b": "1"}}),
-            json!({"f:data": {"f:b": {}}}),
-            &[],
-        ),
-        (
-            "v1",
-            "Namespace",
-            json!({"spec": {}}),
-            json!({"spec": {"finalizers": []}}),
-            json!({"f:spec": {"f:finalizers": {}}}),
-            &[],
-        ),
-        (
-            "v1",
-            "ServiceAccount",
-            json!({}),
-            json!({"imagePullSecrets": []}),
-            json!({"f:imagePullSecrets": {}}),
-            &[],
-        ),
-        (
-            "image.openshift.io/v1",
-            "ImageStream",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"tags": []}}),
-            json!({"f:spec": {"f:tags": {}}}),
-            &[],
-        ),
-        (
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"conversion": {}}}),
-            json!({"f:spec": {"f:conversion": {}}}),
-            &["/spec/conversion"],
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "Role",
-            json!({}),
-            json!({"rules": [{}]}),
-            json!({"f:rules": {}}),
-            &["/rules"],
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "ClusterRole",
-            json!({"aggregationRule": {}}),
-            json!({"rules": [{}]}),
-            json!({"f:rules": {}}),
-            &[],
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "RoleBinding",
-            json!({}),
-            json!({"subjects": [{}]}),
-            json!({"f:subjects": {}}),
-            &["/subjects"],
-        ),
-        (
-            "security.openshift.io/v1",
-            "SecurityContextConstraints",
-            json!({"users": []}),
-            json!({"users": ["x"], "userNamespaceLevel": "a", "fsGroup": {}}),
-            json!({"f:users": {}, "f:userNamespaceLevel": {}, "f:fsGroup": {}}),
-            &["/fsGroup", "/users"],
-        ),
-        (
-            "operators.coreos.com/v1",
-            "OperatorGroup",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"targetNamespaces": ["x"], "serviceAccountName": "s"}}),
-            json!({"f:spec": {"f:targetNamespaces": {"v:\"x\"": {}}, "f:serviceAccountName": {}}}),
-            &["/spec/targetNamespaces"],
-        ),
-        (
-            "monitoring.coreos.com/v1",
-            "ServiceMonitor",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"sampleLimit": 1}, "extra": 1}),
-            json!({"f:spec": {"f:sampleLimit": {}}, "f:extra": {}}),
-            &["/spec/sampleLimit"],
-        ),
-        (
-            "example.com/v1",
-            "Widget",
-            json!({}),
-            json!({"spec": {"b": 1}}),
-            json!({"f:spec": {"f:b": {}}}),
-            &["/spec/b"][..0],
-        ),
-        (
-            "v1",
-            "PersistentVolumeClaim",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"volumeName": "v"}}),
-            json!({"f:spec": {"f:volumeName": {}}}),
-            &[],
-        ),
-        (
-            "apps/v1",
-            "Deployment",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"paused": true}}),
-            json!({"f:spec": {"f:paused": {}}}),
-            &[],
-        ),
-        (
-            "apps/v1beta1",
-            "Deployment",
-            json!({"spec": {"a": 1}}),
-            json!({"spec": {"paused": true}}),
-            json!({"f:spec": {"f:paused": {}}}),
-            &["/spec/paused"],
-        ),
-    ];
-    for (api_version, kind, wanted, there, theirs, expected) in cases {
-        let object = |part: &Value| {
-            let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
-            part.as_object().unwrap().iter().for_each(|(name, value)| object[name] = value.clone());
+    for (kind, wanted, there, theirs, expected) in KINDS {
+        let (api_version, kind) = kind.split_once(' ').unwrap();
+        let object = |part: &str| {
+            let mut object: Value = serde_json::from_str(part).unwrap();
+            object["apiVersion"] = json!(api_version);
+            object["kind"] = json!(kind);
+            object["metadata"] = json!({"name": "a"});
             object
         };
-        let ours = if wanted.get("spec").is_some() { &shared } else { &json!({}) };
-        let operations = foreign(&object(wanted), &live(&object(there), ours, theirs));
+        let ours = if wanted.contains("spec") { json!({"f:spec": {"f:a": {}}}) } else { json!({}) };
+        let theirs = serde_json::from_str(theirs).unwrap();
+        let operations = foreign(&object(wanted), &live(&object(there), &ours, &theirs));
         assert_eq!(pointers(&operations), *expected, "{api_version} {kind} {there}");
     }
 }

@@ -96,7 +96,7 @@ impl fmt::Display for Path<'_> {
             Step::Field(name) => write!(f, ".{name}"),
             Step::Index(index) => write!(f, "[{index}]"),
             Step::Member(value, _) => write!(f, "[={value}]"),
-            Step::Key(key, _) => write_key(f, key.iter().map(|(name, value)| (name, value))),
+            Step::Key(key, _) => write_key(f, key.iter()),
             Step::Named(names, item, _) => write_key(f, names.iter().map(|name| (name, &item[name]))),
         }
     }
@@ -135,13 +135,12 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Segment>> {
     let mut segments = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (segment, left) = match rest.strip_prefix('[') {
-            Some(inner) => bracket(inner)?,
-            None => {
-                let name = if segments.is_empty() { rest } else { rest.strip_prefix('.')? };
-                let end = name.find(['.', '[']).unwrap_or(name.len());
-                (Segment::Field(name[..end].to_owned()), &name[end..])
-            }
+        let (segment, left) = if let Some(inner) = rest.strip_prefix('[') {
+            bracket(inner)?
+        } else {
+            let name = if segments.is_empty() { rest } else { rest.strip_prefix('.')? };
+            let end = name.find(['.', '[']).unwrap_or(name.len());
+            (Segment::Field(name[..end].to_owned()), &name[end..])
         };
         segments.push(segment);
         rest = left;

@@ -26,11 +26,11 @@ pub fn repair(manifest: &Value, live: &Value, fields: &[&str]) -> Option<Vec<Pat
 }
 
 fn replacement(manifest: &Value, live: &Value, field: &str) -> Option<PatchOperation> {
-    let named = up_to_list(field);
-    let mut names = named.as_slice();
+    let complaint = up_to_list(field);
+    let mut names = complaint.as_slice();
     loop {
         let (last, above) = names.split_last()?;
-        let is_all = above.is_empty() && names.len() < named.len();
+        let is_all = above.is_empty() && names.len() < complaint.len();
         // The whole spec of a kind is replaced only where the release alone decides about all of it.
         if ["apiVersion", "kind", "metadata", "status"].contains(&names[0]) || is_all && !is_generic(manifest)
         {
@@ -40,7 +40,9 @@ fn replacement(manifest: &Value, live: &Value, field: &str) -> Option<PatchOpera
         match (value_in(manifest), at(live, above)) {
             (Some(wanted), Some(Value::Object(around))) => {
                 let mut pointer = String::new();
-                names.iter().for_each(|name| push_field(&mut pointer, name));
+                for name in names {
+                    push_field(&mut pointer, name);
+                }
                 return match around.get(*last) {
                     Some(live) if *live == wanted => None,
                     Some(_) => Some(PatchOperation::replace(pointer, wanted)),

@@ -1,5 +1,7 @@
 //! Changes as lines for people.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::FieldChange;
@@ -16,7 +18,7 @@ pub fn text(changes: &[FieldChange]) -> String {
     for FieldChange { path, before, after } in changes {
         let (before, after) = (shown(before.as_ref()), shown(after.as_ref()));
         let common = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
-        lines.push_str(&format!("{path}: {} → {}\n", shorten(&before, common), shorten(&after, common)));
+        let _ = writeln!(lines, "{path}: {} → {}", shorten(&before, common), shorten(&after, common));
     }
     lines
 }

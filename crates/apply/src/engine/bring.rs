@@ -41,6 +41,8 @@ pub(crate) struct Target<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) item: &'a Item,
+    /// The version that the object had when it was last seen.
+    pub(crate) known: Option<String>,
     /// Whether it may be deleted and created again when fields cannot be changed.
     pub(crate) may_recreate: bool,
 }
@@ -50,18 +52,15 @@ pub(crate) struct Target<'a> {
 impl Target<'_> {
     /// Makes the object what its manifest says.
     pub(crate) async fn bring(&self) -> Result<Brought, Stopped> {
-        let mut work = Work { target: self, writes: 0, version: None, is_created: false };
+        let mut work = Work { target: self, writes: 0, version: self.known.clone(), is_created: false };
         let outcome = match self.item.treatment {
             Treatment::CreateOnly => work.create_only().await,
             _ => work.apply().await,
         };
         match outcome {
-            Ok((live, overridden)) => Ok(Brought {
-                verb: work.verb(),
-                writes: work.writes,
-                live,
-                overridden,
-            }),
+            Ok((live, overridden)) => {
+                Ok(Brought { verb: work.verb(), writes: work.writes, live, overridden })
+            }
             Err(refusal) => Err(Stopped { refusal, writes: work.writes }),
         }
     }
@@ -71,9 +70,8 @@ impl Target<'_> {
         let removal = Removal { propagation: Some(Propagation::Background), uid, ..Removal::default() };
         let call = Call::delete(self.resource, self.namespace(), &self.item.id.name, &removal);
         match self.server.send(call).await {
-            Ok(_) | Err(Refusal::NotFound | Refusal::KindNotServed) => Ok(()),
-            // Somebody put another object in its place: the event tells.
-            Err(Refusal::Stale) => Ok(()),
+            // Stale: somebody put another object in its place, and the event tells.
+            Ok(_) | Err(Refusal::NotFound | Refusal::KindNotServed | Refusal::Stale) => Ok(()),
             Err(refusal) => Err(refusal),
         }
     }
@@ -105,14 +103,15 @@ impl Work<'_> {
         };
         let mut overridden = Vec::new();
         for _ in 0..MOST_STEPS {
-            let cleared: Vec<PatchOperation> =
-                merge::clear(&manifest, &live).into_iter().map(|field| PatchOperation::remove(field.pointer)).collect();
+            let cleared: Vec<PatchOperation> = merge::clear(&manifest, &live)
+                .into_iter()
+                .map(|field| PatchOperation::remove(field.pointer))
+                .collect();
             match decide(&manifest, &live, &cleared) {
                 Next::Equal => return Ok((live, Vec::new())),
                 Next::Patch { operations, .. } => match self.patch(&operations).await {
-                    Ok(_) => live = self.send_apply(body.clone()).await?,
-                    // It changed under our hands: look again.
-                    Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
+                    // Stale: it changed under our hands, look again.
+                    Ok(_) | Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
                     Err(refusal) => return Err(refusal),
                 },
                 Next::Apply { drift: fields } | Next::Suspect { fields } => {
@@ -197,7 +196,7 @@ impl Work<'_> {
     /// Counts a write when the version is another one than before.
     fn note(&mut self, live: &Value) {
         let version = live["metadata"]["resourceVersion"].as_str().map(str::to_owned);
-        // NB: of the first answer nobody knows whether it changed something; the caller applies only what differs.
+        // NB: of an object that nobody has seen, the first answer counts: it got at least our label.
         if version != self.version {
             self.writes += 1;
         }

@@ -72,9 +72,6 @@ pub enum RehearsalError {
     /// The lab did not answer; this is a bug.
     #[error("the lab refuses to say what it serves: {}", .0.explain("the lab"))]
     Lab(Refusal),
-    /// A fault of the scenario cannot be.
-    #[error("the faults of the scenario")]
-    Fault(#[source] RuleError),
     /// The scripted world ended; this is a bug.
     #[error("the scripted world ended")]
     World(#[source] WorldError),

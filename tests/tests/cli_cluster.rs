@@ -88,7 +88,10 @@ fn last_line(text: &str) -> &str {
 fn a_release_is_applied_compared_changed_pruned_and_updated() {
     let cluster = Cluster::with_operators();
     let before = ended(cluster.lockstep(&["diff", FIRST]), 1);
-    assert!(before.contains("+ Namespace openshift-dns") && before.contains("its namespace comes with"), "{before}");
+    assert!(
+        before.contains("+ Namespace openshift-dns") && before.contains("its namespace comes with"),
+        "{before}"
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("run.jsonl").display().to_string();
@@ -100,7 +103,10 @@ fn a_release_is_applied_compared_changed_pruned_and_updated() {
 
     let again = ended(cluster.lockstep(&["apply", FIRST, "--timeout", "3m"]), 0);
     assert!(again.starts_with("00:00 updating 1.0.0: "), "{again}");
-    assert!(again.contains(" equal, 0 different, 0 missing") && last_line(&again).ends_with("and 0 writes"), "{again}");
+    assert!(
+        again.contains(" equal, 0 different, 0 missing") && last_line(&again).ends_with("and 0 writes"),
+        "{again}"
+    );
     let same = ended(cluster.lockstep(&["diff", FIRST]), 0);
     assert!(same.starts_with("0 new, 0 changed, 0 deleted, "), "{same}");
 
@@ -116,7 +122,13 @@ fn a_release_is_applied_compared_changed_pruned_and_updated() {
 
 /// What somebody changed is a difference, a dry run leaves it, an apply repairs it.
 fn drift(cluster: &Cluster) {
-    let change = ["annotate", "namespace", "openshift-dns-operator", "--overwrite", "openshift.io/node-selector=changed"];
+    let change = [
+        "annotate",
+        "namespace",
+        "openshift-dns-operator",
+        "--overwrite",
+        "openshift.io/node-selector=changed",
+    ];
     cluster.kubectl(&change, "");
     let text = ended(cluster.lockstep(&["diff", FIRST]), 1);
     assert!(text.contains("~ Namespace openshift-dns-operator") && text.contains("changed"), "{text}");
@@ -171,7 +183,11 @@ fn a_cluster_that_cannot_be_reached_is_named_with_what_to_do() {
     for (command, code) in [("apply", 1), ("diff", 2)] {
         let run = lockstep_with(&[&[command, FIRST][..], &nobody].concat(), &home);
         assert_eq!(run.code, code, "{}", run.stderr);
-        assert!(run.stderr.contains("https://127.0.0.1:1") && run.stderr.contains("is the cluster up"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("https://127.0.0.1:1") && run.stderr.contains("is the cluster up"),
+            "{}",
+            run.stderr
+        );
     }
     let none = lockstep_with(&["apply", FIRST], &home);
     assert!(none.code == 2 && none.stderr.contains("give --kubeconfig FILE"), "{}", none.stderr);
@@ -207,7 +223,9 @@ fn a_rehearsal_leaves_a_report_and_a_recording() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (report, recording) = (path("report.html"), path("run.jsonl"));
     let events = ended(
-        lockstep(&["rehearse", SECOND, "--from", FIRST, "--report", &report, "--record", &recording, "-o", "jsonl"]),
+        lockstep(&[
+            "rehearse", SECOND, "--from", FIRST, "--report", &report, "--record", &recording, "-o", "jsonl",
+        ]),
         0,
     );
     let page = std::fs::read_to_string(report).unwrap();
@@ -225,5 +243,8 @@ fn a_rehearsal_that_cannot_get_there_ends_with_1_and_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = a_scenario(folder.path(), "operators:\n- {name: dns, behaviour: silent}\n");
     let text = ended(lockstep(&["rehearse", "--scenario", &scenario, "--timeout", "1h"]), 1);
-    assert!(text.lines().any(|line| line.contains("missing: ") && line.contains("ClusterOperator dns")), "{text}");
+    assert!(
+        text.lines().any(|line| line.contains("missing: ") && line.contains("ClusterOperator dns")),
+        "{text}"
+    );
 }

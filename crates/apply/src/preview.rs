@@ -97,7 +97,8 @@ impl Look<'_> {
         let Some(resource) = self.kinds.find(&item.api_version, &item.id.kind) else {
             return self.without_kind();
         };
-        let live = match self.server.send(Call::get(resource, self.namespace(resource), &item.id.name)).await {
+        let live = match self.server.send(Call::get(resource, self.namespace(resource), &item.id.name)).await
+        {
             Ok(answer) => Some(answer.object),
             Err(Refusal::NotFound | Refusal::NamespaceMissing { .. }) => None,
             Err(refusal) => return self.refused(&refusal),
@@ -125,7 +126,9 @@ impl Look<'_> {
             _ if self.item.treatment == Treatment::Delete => Change::Same,
             Some(task) => {
                 let file = file(self.plan, *task);
-                Change::New { note: Some(format!("its kind comes with {file}; the server cannot check it yet")) }
+                Change::New {
+                    note: Some(format!("its kind comes with {file}; the server cannot check it yet")),
+                }
             }
             None => self.refused(&Refusal::KindNotServed),
         }

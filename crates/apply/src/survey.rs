@@ -49,8 +49,7 @@ pub enum SurveyError {
 pub async fn survey(server: &Server, set: &str) -> Result<Survey, SurveyError> {
     let version = read(server, kind::CLUSTER_VERSION, "clusterversions", object::VERSION).await?;
     let proxy = read(server, kind::PROXY, "proxies", object::CLUSTER).await?;
-    let infrastructure =
-        read(server, kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER).await?;
+    let infrastructure = read(server, kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER).await?;
     let api_server = read(server, kind::API_SERVER, "apiservers", object::CLUSTER).await?;
     let (proxy, infrastructure, api_server) = (proxy.as_ref(), infrastructure.as_ref(), api_server.as_ref());
     let facts = ClusterFacts::read(version.as_ref(), proxy, infrastructure, api_server, set)?;

@@ -166,7 +166,11 @@ impl Display {
 
 impl View {
     /// A view; without a display it is only recorded.
-    pub(crate) fn new(display: Option<Display>, record: Option<&Path>, began_at: Option<String>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        display: Option<Display>,
+        record: Option<&Path>,
+        began_at: Option<String>,
+    ) -> anyhow::Result<Self> {
         let begin = |path: &Path| {
             let file = File::create(path)?;
             Recorder::begin(file, concat!("lockstep ", env!("CARGO_PKG_VERSION")), began_at)
@@ -236,10 +240,10 @@ fn size() -> (usize, usize) {
 }
 
 fn print_lines(lines: Vec<String>) -> anyhow::Result<()> {
-    match lines.is_empty() {
-        true => Ok(()),
-        false => print(&lines.into_iter().map(|line| line + "\n").collect::<String>()),
+    if lines.is_empty() {
+        return Ok(());
     }
+    print(&lines.into_iter().map(|line| line + "\n").collect::<String>())
 }
 
 /// NB: not through `anstream`: with `NO_COLOR` it would take away the escapes that move the cursor as well.

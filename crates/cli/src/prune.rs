@@ -15,7 +15,8 @@ use crate::output;
 /// Refuses to begin what could not be finished: nobody is there to be asked.
 pub(crate) fn check(args: &ApplyArgs) -> anyhow::Result<()> {
     if !args.prune.is_empty() && !args.yes && !io::stdin().is_terminal() {
-        let message = "--prune deletes objects and asks before it does; without a terminal give --yes as well";
+        let message =
+            "--prune deletes objects and asks before it does; without a terminal give --yes as well";
         return Err(UsageError(message.to_owned()).into());
     }
     if let Some(wrong) = args.prune.iter().find(|name| !name.is_empty() && !name.contains('/')) {
@@ -35,9 +36,10 @@ pub(crate) async fn run(args: &ApplyArgs, server: &Server, orphans: &[Orphan]) -
     }
     if !left.is_empty() {
         let titles: Vec<&str> = left.iter().map(|orphan| orphan.title.as_str()).collect();
-        let how = match args.prune.is_empty() {
-            true => "--prune deletes what is neither a CustomResourceDefinition nor a Namespace",
-            false => "CustomResourceDefinitions and Namespaces go with --prune=KIND/NAME",
+        let how = if args.prune.is_empty() {
+            "--prune deletes what is neither a CustomResourceDefinition nor a Namespace"
+        } else {
+            "CustomResourceDefinitions and Namespaces go with --prune=KIND/NAME"
         };
         output::note(&format!("left over, no manifest names them: {}; {how}", titles.join(", ")));
     }

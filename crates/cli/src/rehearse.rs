@@ -41,7 +41,8 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         hold: args.hold,
     };
     let boards = play(args, &rehearsal)?;
-    let is_good = boards.last().and_then(Board::ended).is_some_and(|end| end.outcome == RunOutcome::Converged);
+    let is_good =
+        boards.last().and_then(Board::ended).is_some_and(|end| end.outcome == RunOutcome::Converged);
     match args.output {
         RehearseOutput::Text => output::print(&summaries(&boards, seed))?,
         RehearseOutput::Json => output::print_json(&json!({

@@ -182,7 +182,8 @@ fn lanes(act: &Act<'_>) -> Vec<GanttLane> {
         let is_done = level.done == level.total;
         let until = level.last_done.filter(|_| is_done).unwrap_or(end);
         let kind = if is_done { BarKind::Done } else { BarKind::Waiting };
-        let text = format!("level {}: {} of {} done, {}", level.name, level.done, level.total, span(until - from));
+        let text =
+            format!("level {}: {} of {} done, {}", level.name, level.done, level.total, span(until - from));
         lanes.push(GanttLane {
             label: format!("level {}", level.name),
             group: Some(act_name(act)),
@@ -234,11 +235,17 @@ fn notes(acts: &[Act<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for Act { summary, .. } in acts {
         let fight = |fight: &lockstep_apply::progress::Fight| {
-            format!("{} changed {} of {} back {} times.", fight.manager, fight.field, fight.object, fight.rounds)
+            format!(
+                "{} changed {} of {} back {} times.",
+                fight.manager, fight.field, fight.object, fight.rounds
+            )
         };
         notes.extend(summary.fights.iter().map(fight));
         let overridden = summary.overridden.iter();
-        notes.extend(overridden.map(|(object, fields)| format!("Admission overrides {object}: {}.", fields.join(", "))));
+        notes.extend(
+            overridden
+                .map(|(object, fields)| format!("Admission overrides {object}: {}.", fields.join(", "))),
+        );
         notes.extend(summary.orphans.iter().map(|orphan| format!("{orphan} is no longer in the release.")));
         notes.extend(summary.remarks.iter().cloned());
     }
@@ -287,19 +294,17 @@ mod tests {
 
     #[test]
     fn acts_follow_each_other_in_the_chart() {
-        let boards = [
-            a_board("installing", Some(Outcome::Converged)),
-            a_board("updating", Some(Outcome::Converged)),
-        ];
+        let boards =
+            [a_board("installing", Some(Outcome::Converged)), a_board("updating", Some(Outcome::Converged))];
         let report = report(&About::default(), &boards);
         assert!(report.is_good);
         assert_eq!(report.verdict, "Converged to 1.0.0 after 10s.");
         let gantt = report.gantt.unwrap();
-        assert_eq!(gantt.seconds, 20.0);
+        assert_eq!(span(gantt.seconds), "20s");
         let groups: Vec<&str> = gantt.lanes.iter().filter_map(|lane| lane.group.as_deref()).collect();
         assert_eq!(groups, ["installing 1.0.0", "installing 1.0.0", "updating 1.0.0", "updating 1.0.0"]);
-        let starts: Vec<f64> = gantt.lanes.iter().map(|lane| lane.bars[0].from).collect();
-        assert_eq!(starts, [1.0, 1.0, 11.0, 11.0]);
+        let starts: Vec<String> = gantt.lanes.iter().map(|lane| span(lane.bars[0].from)).collect();
+        assert_eq!(starts, ["1.0s", "1.0s", "11s", "11s"]);
         assert!(report.tables.iter().any(|table| table.title == "Operators: updating 1.0.0"));
     }
 
@@ -311,7 +316,7 @@ mod tests {
         assert_eq!(report.tables[0].rows, [["dns"]]);
         let bars = &report.gantt.unwrap().lanes[1].bars;
         let waiting = bars.iter().find(|bar| bar.kind == BarKind::Waiting).unwrap();
-        assert_eq!((waiting.from, waiting.until), (2.0, 10.0));
+        assert_eq!((span(waiting.from), span(waiting.until)), ("2.0s".to_owned(), "10s".to_owned()));
         assert_eq!(waiting.text, "ClusterOperator dns is not available");
         let waits = report.waits.unwrap();
         assert_eq!(waits.rows[0][6], "1 to the end");

@@ -31,10 +31,9 @@ impl Board {
 
 fn line(task: &TaskProgress, now: Seconds) -> String {
     let object = &task.plan.object;
-    let named = |sentence: &str| match sentence.contains(object.as_str()) {
-        // Most sentences name the object themselves.
-        true => sentence.to_owned(),
-        false => format!("{object}: {sentence}"),
+    // Most sentences name the object themselves.
+    let named = |sentence: &str| {
+        if sentence.contains(object.as_str()) { sentence.to_owned() } else { format!("{object}: {sentence}") }
     };
     match &task.state {
         State::Waiting { since, wait } => format!("{} (for {})", named(&wait.sentence), span(now - since)),

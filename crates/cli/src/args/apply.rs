@@ -36,8 +36,8 @@ pub(crate) struct ApplyArgs {
     /// For how long to keep the cluster at the release after it got there, or `forever`.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = Hold::parse)]
     pub(crate) hold: Hold,
-    /// Delete objects of this set that no manifest names. Alone it deletes all but CustomResourceDefinitions and
-    /// Namespaces; with a name (repeatable) it deletes that one, whatever it is. The list is shown first.
+    /// Delete objects of this set that no manifest names. Alone it deletes all but those of the kinds
+    /// CustomResourceDefinition and Namespace; with a name (repeatable) it deletes that one, whatever it is. The list is shown first.
     #[arg(long, value_name = "KIND/NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) prune: Vec<String>,
     /// Do not ask before --prune deletes.
@@ -146,9 +146,10 @@ fn label_value(text: &str) -> Result<String, String> {
         && text.chars().all(|letter| is_plain(letter) || "-_.".contains(letter))
         && text.starts_with(is_plain)
         && text.ends_with(is_plain);
-    match is_right {
-        true => Ok(text.to_owned()),
-        false => Err("write up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends".into()),
+    if is_right {
+        Ok(text.to_owned())
+    } else {
+        Err("write up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends".into())
     }
 }
 
@@ -186,7 +187,9 @@ mod tests {
         assert_eq!(parse(&["--hold", "forever"]).unwrap().hold, Hold::Forever);
         assert_eq!(parse(&["--hold", "2m"]).unwrap().hold, Hold::For(Duration::from_mins(2)));
         assert_eq!(parse(&[]).unwrap().timeout, Duration::from_hours(1));
-        for wrong in [["--set", "a b"], ["--set", "-a"], ["--set", ""], ["--recreate", "Job"], ["--hold", "x"]] {
+        for wrong in
+            [["--set", "a b"], ["--set", "-a"], ["--set", ""], ["--recreate", "Job"], ["--hold", "x"]]
+        {
             assert!(parse(&wrong).is_err(), "{wrong:?}");
         }
     }

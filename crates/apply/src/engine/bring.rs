@@ -315,7 +315,7 @@ impl Work<'_> {
 }
 
 /// The smallest object that gives another one our label.
-fn label_only(manifest: &Value) -> Bytes {
+pub(crate) fn label_only(manifest: &Value) -> Bytes {
     let metadata = &manifest["metadata"];
     let mut small = json!({
         "apiVersion": manifest["apiVersion"],

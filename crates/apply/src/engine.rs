@@ -14,6 +14,8 @@ mod run;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+pub(crate) use bring::label_only;
+pub(crate) use plan::Item;
 pub use plan::{Plan, PlanOptions};
 pub use pump::{prune, run};
 pub use run::Orphan;

@@ -10,9 +10,11 @@ pub mod kinds;
 pub mod merge;
 pub mod modify;
 pub mod normalise;
+pub mod preview;
 pub mod progress;
 pub mod refusal;
 pub mod server;
+pub mod survey;
 pub mod watch;
 
 /// The name under which every field that we set is recorded.

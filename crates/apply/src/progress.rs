@@ -16,6 +16,7 @@ mod recording;
 mod screen;
 mod summary;
 pub mod time;
+mod unfinished;
 
 pub use board::{Board, Compared, Drift, Ending, Fight, LevelProgress, State, TaskProgress, WaitRecord};
 pub use eta::{Eta, Forecast};

@@ -4,18 +4,17 @@
 //! with going up over them. So there is nothing to put back when the command is ended in the middle.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, IsTerminal as _, Write as _};
-use std::pin::pin;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tokio::sync::mpsc::Receiver;
-use tokio::time::MissedTickBehavior;
 
-use lockstep_apply::progress::{Board, Eta, Event, Forecast, Lines, Recording, screen};
+use lockstep_apply::progress::{Board, Eta, Event, Forecast, Happening, Lines, Outcome, Recorder, screen};
 
 /// The shortest time between two frames.
-const FRAME: Duration = Duration::from_millis(100);
+pub(crate) const FRAME: Duration = Duration::from_millis(100);
 /// How often the forecast is made anew: it takes some milliseconds, and nobody reads faster.
 const FORECAST: Duration = Duration::from_secs(1);
 
@@ -38,8 +37,6 @@ pub(crate) struct Display {
     form: Form,
     /// Seconds of the run per second of the wall between two events; 0 where time stands still then.
     speed: f64,
-    /// Columns and rows of the terminal.
-    size: fn() -> (usize, usize),
     board: Board,
     forecast: Forecast,
     lines: Lines,
@@ -50,13 +47,12 @@ pub(crate) struct Display {
     last_forecast: Option<Instant>,
 }
 
-/// How the showing ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// The last event was taken.
-    All,
-    /// Ctrl-C was pressed.
-    Interrupted,
+/// A display and, where it is wanted, a recording. Remembers the first problem with either, so that a run does not
+/// end because nobody can be told of it.
+pub(crate) struct View {
+    display: Option<Display>,
+    recorder: Option<Recorder<File>>,
+    problem: Option<anyhow::Error>,
 }
 
 /// Frames that overwrite each other.
@@ -85,11 +81,10 @@ impl Form {
 
 impl Display {
     /// A display before the first event. The speed is that of the run's clock: 1 for a real one, 0 for virtual time.
-    pub(crate) fn new(form: Form, speed: f64, size: fn() -> (usize, usize)) -> Self {
+    pub(crate) fn new(form: Form, speed: f64) -> Self {
         Self {
             form,
             speed,
-            size,
             board: Board::new(),
             forecast: Forecast::new(),
             lines: Lines::new(form == Form::Lines { verbose: true }),
@@ -103,19 +98,21 @@ impl Display {
 
     /// Takes an event and shows what it changes.
     pub(crate) fn take(&mut self, event: &Event) -> anyhow::Result<()> {
-        let before = match self.form {
-            Form::Lines { .. } => self.lines.tick(event.at, &self.board, self.eta),
-            Form::Screen | Form::JsonLines => Vec::new(),
-        };
+        // Also made where they are not shown: so the last ones do not say again what a frame has said.
+        let mut lines = self.lines.tick(event.at, &self.board, self.eta);
         self.board.on(event);
         self.forecast.on(event);
         self.last_event = Instant::now();
+        lines.extend(self.lines.on(event, &self.board));
         match self.form {
-            Form::Screen => self.draw(false),
-            Form::Lines { .. } => {
-                let lines = before.into_iter().chain(self.lines.on(event, &self.board));
-                print(&lines.map(|line| line + "\n").collect::<String>())
+            Form::Screen if matches!(event.what, Happening::Ended { .. }) => {
+                self.draw(true)?;
+                // What comes next stands below.
+                self.frames = Frames::default();
+                print_lines(lines)
             }
+            Form::Screen => self.draw(false),
+            Form::Lines { .. } => print_lines(lines),
             Form::JsonLines => print(&format!("{}\n", serde_json::to_string(event)?)),
         }
     }
@@ -126,19 +123,15 @@ impl Display {
             Form::Screen => self.draw(false),
             Form::Lines { .. } => {
                 self.look_ahead();
-                let lines = self.lines.tick(self.now(), &self.board, self.eta);
-                print(&lines.into_iter().map(|line| line + "\n").collect::<String>())
+                print_lines(self.lines.tick(self.now(), &self.board, self.eta))
             }
             Form::JsonLines => Ok(()),
         }
     }
 
-    /// Shows the last state, and gives the board for the summary.
-    pub(crate) fn finish(mut self) -> anyhow::Result<Board> {
-        if self.form == Form::Screen {
-            self.draw(true)?;
-        }
-        Ok(self.board)
+    /// Where the run stands.
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
     }
 
     fn draw(&mut self, at_once: bool) -> anyhow::Result<()> {
@@ -147,7 +140,7 @@ impl Display {
         }
         self.last_frame = Some(Instant::now());
         self.look_ahead();
-        let (width, height) = (self.size)();
+        let (width, height) = size();
         // The line below the frame is where the cursor stands.
         let lines = screen(&self.board, self.eta, self.now(), width, height.saturating_sub(1));
         print(&self.frames.next(&lines))
@@ -160,7 +153,8 @@ impl Display {
         }
     }
 
-    fn now(&self) -> f64 {
+    /// The moment of the run that is shown.
+    pub(crate) fn now(&self) -> f64 {
         match self.board.ended() {
             Some(ended) => ended.at,
             None => self.board.now() + self.speed * self.last_event.elapsed().as_secs_f64(),
@@ -168,46 +162,88 @@ impl Display {
     }
 }
 
-/// Shows events as they come, until the sender is gone or Ctrl-C is pressed.
-pub(crate) async fn show(mut events: Receiver<Event>, display: &mut Display) -> anyhow::Result<Shown> {
-    // One for all rounds: a new one each time would not see what was pressed between two of them.
-    let mut interrupt = pin!(tokio::signal::ctrl_c());
-    let mut frames = tokio::time::interval(FRAME);
-    frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    loop {
-        tokio::select! {
-            biased;
-            _ = &mut interrupt => return Ok(Shown::Interrupted),
-            event = events.recv() => match event {
-                Some(event) => display.take(&event)?,
-                None => return Ok(Shown::All),
-            },
-            _ = frames.tick() => display.tick()?,
+// === impl View ===
+
+impl View {
+    /// A view; without a display it is only recorded.
+    pub(crate) fn new(
+        display: Option<Display>,
+        record: Option<&Path>,
+        began_at: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let begin = |path: &Path| {
+            let file = File::create(path)?;
+            Recorder::begin(file, concat!("lockstep ", env!("CARGO_PKG_VERSION")), began_at)
+        };
+        let recorder = match record {
+            Some(path) => {
+                Some(begin(path).with_context(|| format!("writing the recording {}", path.display()))?)
+            }
+            None => None,
+        };
+        Ok(Self { display, recorder, problem: None })
+    }
+
+    /// Takes an event.
+    pub(crate) fn take(&mut self, event: &Event) {
+        if let Some(recorder) = &mut self.recorder
+            && let Err(error) = recorder.on(event)
+        {
+            self.recorder = None;
+            self.keep(Err(error).context("writing the recording"));
+        }
+        if let Some(display) = &mut self.display {
+            let outcome = display.take(event);
+            self.keep(outcome);
+        }
+    }
+
+    /// Shows that time goes by although nothing happens.
+    pub(crate) fn tick(&mut self) {
+        if let Some(display) = &mut self.display {
+            let outcome = display.tick();
+            self.keep(outcome);
+        }
+    }
+
+    /// Ends a run that was stopped: tells what was open.
+    pub(crate) fn cancel(&mut self) {
+        let Some(display) = &self.display else { return };
+        let (at, board) = (display.now(), display.board());
+        if board.tasks().is_empty() || board.ended().is_some() {
+            return;
+        }
+        let writes = board.writes().values().sum();
+        let what = Happening::Ended { outcome: Outcome::Cancelled, missing: board.unfinished(at), writes };
+        self.take(&Event { at, what });
+    }
+
+    /// The first problem with showing or recording.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        self.problem.map_or(Ok(()), Err)
+    }
+
+    fn keep(&mut self, outcome: anyhow::Result<()>) {
+        if let Err(error) = outcome {
+            self.problem.get_or_insert(error);
         }
     }
 }
 
-/// Shows a recording so many times as fast as it was.
-pub(crate) async fn replay<R: BufRead>(
-    recording: Recording<R>,
-    speed: f64,
-    display: &mut Display,
-) -> anyhow::Result<Shown> {
-    let mut interrupt = pin!(tokio::signal::ctrl_c());
-    let began = Instant::now();
-    for event in recording {
-        let event = event.context("replaying")?;
-        let due = Duration::try_from_secs_f64(event.at / speed).unwrap_or_default();
-        while let Some(left) = due.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
-            tokio::select! {
-                biased;
-                _ = &mut interrupt => return Ok(Shown::Interrupted),
-                () = tokio::time::sleep(left.min(FRAME)) => display.tick()?,
-            }
-        }
-        display.take(&event)?;
+/// Columns and rows of the terminal; where it does not tell, those of the environment or of the oldest terminals.
+fn size() -> (usize, usize) {
+    let of_environment = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|n| *n > 0);
+    match terminal_size::terminal_size() {
+        Some((width, height)) => (width.0.into(), height.0.into()),
+        None => (of_environment("COLUMNS").unwrap_or(80), of_environment("LINES").unwrap_or(24)),
     }
-    Ok(Shown::All)
+}
+
+fn print_lines(lines: Vec<String>) -> anyhow::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    print(&lines.into_iter().map(|line| line + "\n").collect::<String>())
 }
 
 /// NB: not through `anstream`: with `NO_COLOR` it would take away the escapes that move the cursor as well.

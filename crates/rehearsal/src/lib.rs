@@ -3,6 +3,8 @@
 //! Time is virtual unless a speed is given: an installation of an hour takes a second, and the same seed gives the same
 //! run event by event.
 
+pub mod report;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

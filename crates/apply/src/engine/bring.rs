@@ -327,7 +327,7 @@ impl Work<'_> {
 }
 
 /// The smallest object that gives another one our label. With its uid, so that nothing is created when it is gone.
-fn label_only(manifest: &Value, uid: &Value) -> Bytes {
+pub(crate) fn label_only(manifest: &Value, uid: &Value) -> Bytes {
     let metadata = &manifest["metadata"];
     let mut small = json!({
         "apiVersion": manifest["apiVersion"],

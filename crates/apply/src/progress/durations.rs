@@ -11,7 +11,7 @@ use super::Seconds;
 const SHAPE: f64 = 3.6;
 /// How sure the expectation is: standard deviations of the logarithms of scale and shape, and their weight. Mostly
 /// it is about right; where it is wrong, it is far off, and what is seen must win soon.
-const SURE: Spread = Spread { scale: 0.12, shape: 0.1, weight: 0.95 };
+const SURE: Spread = Spread { scale: 0.2, shape: 0.1, weight: 0.95 };
 const UNSURE: Spread = Spread { scale: 0.9, shape: 0.4, weight: 0.05 };
 /// The grid: from the prior's middle this many steps to both sides, and how wide a step is in the logarithm.
 const SCALE_STEPS: i32 = 45;

@@ -18,9 +18,13 @@ use super::{Event, Happening, Seconds, Step};
 /// How often the rest is played: enough for the ends of the interval to be steady to a few percent.
 const PLAYS: usize = 500;
 /// The part of the ends played that lies before the interval, and behind it.
-const LEFT_OUT: f64 = 0.11;
+const LEFT_OUT: f64 = 0.04;
+/// From this part of the way on an interval that is wider than this part of the whole is of no use: it is cut at both
+/// sides.
+const LATE: f64 = 0.35;
+const WIDEST: f64 = 0.48;
 /// How long a slow step takes, as far as anybody can say before.
-const EXPECTED: Seconds = 115.0;
+const EXPECTED: Seconds = 95.0;
 /// A step shorter than this was good when it was looked at, and says nothing about those that have work to do.
 const AT_ONCE: Seconds = 1.0;
 /// Of how many latest steps the part that was good at once is taken: a run that goes on where another stopped
@@ -29,7 +33,7 @@ const LATEST: usize = 20;
 /// When a step is open for this long, and for so many times the longest before it, nobody knows when it ends.
 const HOPELESS: (Seconds, f64) = (1200.0, 4.0);
 
-/// When the run will end, in seconds since it began: about four times in five, between these two.
+/// When the run will end, in seconds since it began: about nine times in ten, between these two.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Eta {
@@ -81,6 +85,16 @@ struct Rest {
     ages: Vec<Seconds>,
     slow: usize,
     quick: usize,
+}
+
+// === impl Eta ===
+
+impl Eta {
+    /// The middle of an interval that is too wide.
+    fn at_most(self, width: Seconds) -> Self {
+        let excess = (self.to - self.from - width).max(0.0) / 2.0;
+        Self { from: self.from + excess, to: self.to - excess }
+    }
 }
 
 // === impl Forecast ===
@@ -201,7 +215,8 @@ impl Forecast {
             ends.push(now + levels.values().sum::<Seconds>());
         }
         ends.sort_by(f64::total_cmp);
-        Some(Eta { from: quantile(&ends, LEFT_OUT), to: quantile(&ends, 1.0 - LEFT_OUT) })
+        let eta = Eta { from: quantile(&ends, LEFT_OUT), to: quantile(&ends, 1.0 - LEFT_OUT) };
+        Some(if now > eta.from * LATE { eta.at_most(eta.from * WIDEST) } else { eta })
     }
 
     fn rests(&self, now: Seconds) -> Vec<Rest> {

@@ -108,7 +108,8 @@ impl Look<'_> {
             (Treatment::Delete, None) => Change::Same,
             (_, None) => self.new(resource).await,
             (Treatment::CreateOnly, Some(live)) => {
-                self.apply(resource, &live, &label_only(&item.body.object(), &live["metadata"]["uid"]), None).await
+                self.apply(resource, &live, &label_only(&item.body.object(), &live["metadata"]["uid"]), None)
+                    .await
             }
             (_, Some(live)) => {
                 let manifest = item.body.object();

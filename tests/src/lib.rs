@@ -1,5 +1,6 @@
 //! Suites over several crates live in `tests/`; this library holds what they share.
 
+pub mod audit;
 pub mod cli;
 pub mod clients;
 pub mod corpus;
@@ -10,4 +11,5 @@ pub mod lab_up;
 pub mod normalise;
 pub mod page;
 pub mod panics;
+pub mod real;
 pub mod releases;

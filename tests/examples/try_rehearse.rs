@@ -7,7 +7,9 @@ fn main() {
     let (next, next_selection) = lockstep_tests::releases::example("1.1.0");
     let arg = std::env::args().nth(1);
     let scenario = match arg.as_deref() {
-        Some(path) if path != "-" => lockstep_lab::Scenario::read(path, &std::fs::read(path).unwrap()).unwrap(),
+        Some(path) if path != "-" => {
+            lockstep_lab::Scenario::read(path, &std::fs::read(path).unwrap()).unwrap()
+        }
         _ => lockstep_lab::Scenario::default(),
     };
     let rehearsal = Rehearsal {
@@ -28,7 +30,15 @@ fn main() {
         })
         .unwrap();
     for act in &acts {
-        println!("{} {:?} {:?} writes {} missing {:#?} orphans {:?}", act.version, act.mode, act.ending.outcome, act.ending.writes, act.ending.missing, act.ending.orphans.iter().map(|o| &o.title).collect::<Vec<_>>());
+        println!(
+            "{} {:?} {:?} writes {} missing {:#?} orphans {:?}",
+            act.version,
+            act.mode,
+            act.ending.outcome,
+            act.ending.writes,
+            act.ending.missing,
+            act.ending.orphans.iter().map(|o| &o.title).collect::<Vec<_>>()
+        );
     }
     println!("wall {:?}", begin.elapsed());
 }

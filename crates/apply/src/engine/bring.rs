@@ -56,12 +56,9 @@ impl Target<'_> {
             _ => work.apply().await,
         };
         match outcome {
-            Ok((live, overridden)) => Ok(Brought {
-                verb: work.verb(),
-                writes: work.writes,
-                live,
-                overridden,
-            }),
+            Ok((live, overridden)) => {
+                Ok(Brought { verb: work.verb(), writes: work.writes, live, overridden })
+            }
             Err(refusal) => Err(Stopped { refusal, writes: work.writes }),
         }
     }
@@ -105,8 +102,10 @@ impl Work<'_> {
         };
         let mut overridden = Vec::new();
         for _ in 0..MOST_STEPS {
-            let cleared: Vec<PatchOperation> =
-                merge::clear(&manifest, &live).into_iter().map(|field| PatchOperation::remove(field.pointer)).collect();
+            let cleared: Vec<PatchOperation> = merge::clear(&manifest, &live)
+                .into_iter()
+                .map(|field| PatchOperation::remove(field.pointer))
+                .collect();
             match decide(&manifest, &live, &cleared) {
                 Next::Equal => return Ok((live, Vec::new())),
                 Next::Patch { operations, .. } => match self.patch(&operations).await {

@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_out_unchanged_and_smaller() {
-        let object = json!({"kind": "ConfigMap", "data": {"a": "x".repeat(10_000), "number": "1.0"}, "n": 1.5});
+        let object =
+            json!({"kind": "ConfigMap", "data": {"a": "x".repeat(10_000), "number": "1.0"}, "n": 1.5});
         let packed = Packed::of(&object);
         assert_eq!(packed.object(), object);
         assert!(packed.0.len() < 200);

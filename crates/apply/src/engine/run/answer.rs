@@ -5,8 +5,8 @@ use std::time::Duration;
 use lockstep_graph::{TaskId, Treatment};
 use lockstep_health::{self as health, Why};
 
-use super::wait::Waited;
 use super::timer::Timer;
+use super::wait::Waited;
 use super::{Brought, Live, Phase, Run, Stopped, doubling};
 use crate::compare::fingerprint;
 use crate::progress::{Happening, Verb, Wait, WaitReason};
@@ -68,7 +68,10 @@ impl Run<'_> {
             };
         }
         if !brought.overridden.is_empty() {
-            self.tell(Happening::Overridden { object: item.title.clone(), fields: brought.overridden.clone() });
+            self.tell(Happening::Overridden {
+                object: item.title.clone(),
+                fields: brought.overridden.clone(),
+            });
         }
         self.is_there(task);
         if self.tracks[task].phase == Phase::Done {
@@ -167,7 +170,10 @@ impl Run<'_> {
             Refusal::WebhookUnavailable { .. } | Refusal::ConversionWebhookUnavailable { .. } => {
                 self.park_until_later(task, WaitReason::WebhookUnavailable, refusal.explain(&title), RETRY);
             }
-            Refusal::Busy { .. } | Refusal::Unreachable { .. } | Refusal::Tls { .. } | Refusal::Unauthorized { .. } => {
+            Refusal::Busy { .. }
+            | Refusal::Unreachable { .. }
+            | Refusal::Tls { .. }
+            | Refusal::Unauthorized { .. } => {
                 self.server_refused(refusal);
                 self.park(task, Waited::Server, waits(WaitReason::ServerBusy, refusal.explain(&title)));
             }
@@ -230,7 +236,8 @@ impl Run<'_> {
 
 /// Whether a version is known to come after another. They are numbers, although nobody promises that for ever.
 pub(super) fn is_newer(version: Option<&str>, than: Option<&str>) -> bool {
-    match (version.and_then(|text| text.parse::<u64>().ok()), than.and_then(|text| text.parse::<u64>().ok())) {
+    match (version.and_then(|text| text.parse::<u64>().ok()), than.and_then(|text| text.parse::<u64>().ok()))
+    {
         (Some(version), Some(than)) => version > than,
         _ => false,
     }

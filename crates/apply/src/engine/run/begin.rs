@@ -16,7 +16,8 @@ use crate::progress::{Happening, Wait, WaitReason};
 impl Run<'_> {
     /// Watches every kind of the plan that is served already: what is there is compared before anything is sent.
     pub(super) fn open_first_watches(&mut self) {
-        let watched: BTreeSet<Watching> = (0..self.plan.items.len()).filter_map(|task| self.watch_of(task)).collect();
+        let watched: BTreeSet<Watching> =
+            (0..self.plan.items.len()).filter_map(|task| self.watch_of(task)).collect();
         self.unsynced = watched.len();
         for watching in watched {
             self.open(watching);
@@ -162,7 +163,11 @@ impl Run<'_> {
             Some(Verdict::Good) => self.finish(task),
             Some(Verdict::Bad(why)) => self.fail(task, "ObjectUnwell", why.sentence, true),
             Some(Verdict::NotYet(why)) => {
-                self.park(task, Waited::Object(task), Wait { reason, sentence: why.sentence, provider: None });
+                self.park(
+                    task,
+                    Waited::Object(task),
+                    Wait { reason, sentence: why.sentence, provider: None },
+                );
             }
             None => {
                 let sentence = format!("{title} has been applied; the server has not told yet how it is");

@@ -54,7 +54,13 @@ impl Run<'_> {
         let (at, fight) = self.fights.changed(task, keys, &manager, self.now);
         if let Some((field, fight)) = fight {
             let next_at = self.seconds(at);
-            self.tell(Happening::Fighting { object, field, manager: fight.manager, rounds: fight.rounds, next_at });
+            self.tell(Happening::Fighting {
+                object,
+                field,
+                manager: fight.manager,
+                rounds: fight.rounds,
+                next_at,
+            });
         }
         self.repairs.insert(task, Repair { since: self.now, at, failures: 0 });
         self.timers.set(at, Timer::Repair(task));

@@ -37,7 +37,9 @@ impl Run<'_> {
         let is_hopeless = self.under_way.is_empty()
             && self.tracks.iter().enumerate().all(|(task, track)| match track.phase {
                 Phase::Done | Phase::GivenUp => true,
-                Phase::Pending => *self.frontier.state(self.node_of[task]) == State::Blocked || self.is_behind(task),
+                Phase::Pending => {
+                    *self.frontier.state(self.node_of[task]) == State::Blocked || self.is_behind(task)
+                }
                 Phase::Asking | Phase::Parked | Phase::Failed => false,
             });
         if is_hopeless {
@@ -48,7 +50,8 @@ impl Run<'_> {
 
     /// The time is over.
     pub(super) fn give_up(&mut self) {
-        let has_failed = self.tracks.iter().any(|track| matches!(track.phase, Phase::Failed | Phase::GivenUp));
+        let has_failed =
+            self.tracks.iter().any(|track| matches!(track.phase, Phase::Failed | Phase::GivenUp));
         let missing = self.missing_lines();
         let is_converged = self.frontier.is_done();
         let outcome = match (is_converged, missing.is_empty(), has_failed) {
@@ -133,7 +136,10 @@ impl Run<'_> {
         let node = self.node_of[task];
         let mut nodes = vec![node];
         let mut seen = std::collections::BTreeSet::from([node]);
-        let own = self.plan.graph.nodes[node].tasks.iter().filter(|other| self.tracks[**other].phase != Phase::Done);
+        let own = self.plan.graph.nodes[node]
+            .tasks
+            .iter()
+            .filter(|other| self.tracks[**other].phase != Phase::Done);
         let mut count = own.count().saturating_sub(1);
         while let Some(node) = nodes.pop() {
             for after in &self.plan.graph.nodes[node].after {
@@ -157,9 +163,12 @@ impl Run<'_> {
         };
         let blocked = match (reason, provider) {
             (_, Some(provider)) => Some(provider).filter(|provider| comes_after(*provider)),
-            (WaitReason::OperatorNotAvailable | WaitReason::OperatorUpdating | WaitReason::OperatorDegraded, None) => {
-                self.workloads_of(task).into_iter().find(|workload| comes_after(*workload))
-            }
+            (
+                WaitReason::OperatorNotAvailable
+                | WaitReason::OperatorUpdating
+                | WaitReason::OperatorDegraded,
+                None,
+            ) => self.workloads_of(task).into_iter().find(|workload| comes_after(*workload)),
             _ => None,
         };
         let Some(other) = blocked else { return String::new() };

@@ -98,8 +98,10 @@ impl Run<'_> {
         let component = self.plan.graph.tasks[gate].component();
         let is_workload = |task: &TaskId| {
             let item = &self.plan.items[*task];
-            matches!(item.id.kind.as_str(), kind::DEPLOYMENT | kind::DAEMON_SET | kind::STATEFUL_SET | kind::JOB)
-                && self.plan.graph.tasks[*task].component() == component
+            matches!(
+                item.id.kind.as_str(),
+                kind::DEPLOYMENT | kind::DAEMON_SET | kind::STATEFUL_SET | kind::JOB
+            ) && self.plan.graph.tasks[*task].component() == component
         };
         (0..self.plan.items.len()).filter(|_| component.is_some()).filter(is_workload).collect()
     }
@@ -112,9 +114,13 @@ impl Run<'_> {
             item.role == Role::Gate && task.component() == component
         };
         is_unwell
-            && self.plan.items.iter().zip(&self.plan.graph.tasks).enumerate().any(|(task, pair)| {
-                waits(pair) && self.tracks[task].phase == Phase::Parked
-            })
+            && self
+                .plan
+                .items
+                .iter()
+                .zip(&self.plan.graph.tasks)
+                .enumerate()
+                .any(|(task, pair)| waits(pair) && self.tracks[task].phase == Phase::Parked)
     }
 
     fn mode(&self) -> health::Mode {

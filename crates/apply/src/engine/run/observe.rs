@@ -70,7 +70,9 @@ impl Run<'_> {
     fn on_ours(&mut self, task: TaskId, live: &Value) {
         let version = live["metadata"]["resourceVersion"].as_str();
         let track = &self.tracks[task];
-        if track.version.is_some() && (track.version.as_deref() == version || is_newer(track.version.as_deref(), version)) {
+        if track.version.is_some()
+            && (track.version.as_deref() == version || is_newer(track.version.as_deref(), version))
+        {
             // The echo of our own write, or older than that.
             if track.live != Live::Unknown {
                 return;
@@ -97,14 +99,18 @@ impl Run<'_> {
         let item = &self.plan.items[task];
         if live["metadata"].get("deletionTimestamp").is_some() {
             let why = health::deletion(&with_kind(live, item));
-            return Live::Terminating(why.map_or_else(|| format!("{} is being deleted", item.title), |why| why.sentence));
+            return Live::Terminating(
+                why.map_or_else(|| format!("{} is being deleted", item.title), |why| why.sentence),
+            );
         }
         if item.treatment == Treatment::CreateOnly {
             return Live::Present;
         }
         let manifest = item.body.object();
-        let cleared: Vec<PatchOperation> =
-            merge::clear(&manifest, live).into_iter().map(|field| PatchOperation::remove(field.pointer)).collect();
+        let cleared: Vec<PatchOperation> = merge::clear(&manifest, live)
+            .into_iter()
+            .map(|field| PatchOperation::remove(field.pointer))
+            .collect();
         let fields = match decide(&manifest, live, &cleared) {
             Next::Equal => return Live::Equal,
             Next::Apply { drift } => drift,
@@ -130,7 +136,8 @@ impl Run<'_> {
             self.now_served(live);
         }
         if self.waiting.contains_key(&Waited::Object(task)) {
-            let reason = if item.role == Role::Barrier { WaitReason::JobRunning } else { WaitReason::NotEstablished };
+            let reason =
+                if item.role == Role::Barrier { WaitReason::JobRunning } else { WaitReason::NotEstablished };
             self.check_object(task, reason);
         }
         if is_good {
@@ -143,7 +150,8 @@ impl Run<'_> {
     fn now_served(&mut self, definition: &Value) {
         let spec = &definition["spec"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, kind, plural) = (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
+        let (group, kind, plural) =
+            (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
         for version in spec["versions"].as_array().into_iter().flatten() {
             if version["served"] == true {
                 let version = text(&version["name"]);
@@ -369,7 +377,9 @@ impl Run<'_> {
         let is_first = self.watches.get(watching).is_some_and(|state| !state.is_synced);
         if is_first && !refusal.is_transient() {
             let what = match watching {
-                Watching::Ours(resource) | Watching::All(resource) | Watching::Names(resource) => resource.name(),
+                Watching::Ours(resource) | Watching::All(resource) | Watching::Names(resource) => {
+                    resource.name()
+                }
                 Watching::One(task, _) => self.plan.items[*task].title.clone(),
             };
             self.watch_state(watching, |state| state.is_synced = true);
@@ -384,7 +394,11 @@ impl Run<'_> {
 fn is_watched_for_health(kind: &str) -> bool {
     matches!(
         kind,
-        kind::CUSTOM_RESOURCE_DEFINITION | kind::JOB | kind::DEPLOYMENT | kind::DAEMON_SET | kind::STATEFUL_SET
+        kind::CUSTOM_RESOURCE_DEFINITION
+            | kind::JOB
+            | kind::DEPLOYMENT
+            | kind::DAEMON_SET
+            | kind::STATEFUL_SET
     )
 }
 

@@ -107,7 +107,9 @@ impl Run<'_> {
         if let Waited::Kind(api_version, kind) = waited {
             // Absence in discovery is no proof of absence: ask as if it were served.
             let item = &self.plan.items[first];
-            if let Some(resource) = item.resource.clone().filter(|_| item.api_version == *api_version && item.id.kind == *kind) {
+            if let Some(resource) =
+                item.resource.clone().filter(|_| item.api_version == *api_version && item.id.kind == *kind)
+            {
                 self.kinds.insert(resource);
             } else {
                 self.commands.push(Command::Discover);
@@ -130,7 +132,8 @@ impl Run<'_> {
                 self.wake_all(&waited);
             } else {
                 let tasks = self.waiting.get(&waited);
-                let failures = tasks.and_then(|tasks| tasks.first()).map_or(0, |task| self.tracks[*task].failures);
+                let failures =
+                    tasks.and_then(|tasks| tasks.first()).map_or(0, |task| self.tracks[*task].failures);
                 self.timers.set_once(self.now + doubling(PROBE.0, failures, PROBE.1), Timer::Probe(waited));
             }
         }

@@ -31,7 +31,7 @@ enum Action {
     Program { example: &'static str },
 }
 
-const SOAKS: [Soak; 2] = [
+const SOAKS: [Soak; 3] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -45,6 +45,13 @@ const SOAKS: [Soak; 2] = [
         amount: 10,
         seed_variable: "LOCKSTEP_SOAK_SEED",
         action: Action::Program { example: "lab_soak" },
+    },
+    Soak {
+        name: "kill",
+        what: "kill -9 at random moments of installations and updates on a real server; 10 times what `test` does",
+        amount: 100,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "engine_kill", rounds_variable: "LOCKSTEP_ROUNDS" },
     },
 ];
 

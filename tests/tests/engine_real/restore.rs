@@ -45,23 +45,22 @@ enum Trial {
 /// Breaks a share of the objects of each kind in every way, then a namespace and a definition with all they have.
 pub(crate) async fn everything(real: &Real, release: &Chosen, share: f64, rng: &mut Rng) {
     let start = Instant::now();
-    let keeper = Keeper::start(real, release).await;
     let all = wanted(release);
     let sample = sample(&all, share, rng);
-    let trials = futures::stream::iter(sample.iter().map(|wanted| {
-        let mut rng = rng.fork(&wanted.path());
-        async move {
-            let mut outcomes = Vec::new();
-            for harm in [Harm::Deleted, Harm::Changed, Harm::Added, Harm::Removed] {
-                outcomes.push((wanted.resource.kind.clone(), harm, harm_one(real, wanted, harm, &mut rng).await));
-            }
-            outcomes
-        }
-    }));
-    let outcomes: Vec<_> = trials.buffer_unordered(SIDE_BY_SIDE).collect().await;
+    let mut outcomes = Vec::new();
+    for harm in [Harm::Deleted, Harm::Changed, Harm::Added, Harm::Removed] {
+        // Each time anew: who harms the same field a third time is taken for a controller that fights.
+        let keeper = Keeper::start(real, release).await;
+        let trials = futures::stream::iter(sample.iter().map(|wanted| {
+            let mut rng = rng.fork(&format!("{harm:?} {}", wanted.path()));
+            async move { (wanted.id.kind.clone(), harm, harm_one(real, wanted, harm, &mut rng).await) }
+        }));
+        outcomes.extend(trials.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<_>>().await);
+        keeper.end();
+    }
     let mut table: BTreeMap<(String, Harm), (usize, usize)> = BTreeMap::new();
     let mut broken = Vec::new();
-    for (kind, harm, trial) in outcomes.into_iter().flatten() {
+    for (kind, harm, trial) in outcomes {
         let (restored, not_done) = table.entry((kind, harm)).or_default();
         match trial {
             Trial::Restored => *restored += 1,
@@ -70,14 +69,15 @@ pub(crate) async fn everything(real: &Real, release: &Chosen, share: f64, rng: &
         }
     }
     print_table(&table, &all, &sample);
+    let keeper = Keeper::start(real, release).await;
     broken.extend(with_its_content(real, &all, "Namespace").await.err());
     broken.extend(with_its_content(real, &all, "CustomResourceDefinition").await.err());
+    keeper.end();
     assert!(broken.is_empty(), "{} were not restored: {broken:#?}", broken.len());
     let of = |harm: Harm| table.iter().filter(|((_, it), _)| *it == harm).map(|(_, (restored, _))| restored).sum();
     let counts: [usize; 4] = [Harm::Deleted, Harm::Changed, Harm::Added, Harm::Removed].map(of);
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
     println!("restored {counts:?} (deleted, changed, added, removed) in {} s", start.elapsed().as_secs());
-    keeper.end();
 }
 
 /// The engine, which keeps the release until it is dropped.
@@ -294,9 +294,12 @@ async fn with_its_content(real: &Real, all: &[Wanted], kind: &str) -> Result<(),
     let container = containers.max_by_key(size).expect("there is one");
     let content: Vec<&Wanted> = all.iter().filter(|it| belongs(it, container)).collect();
     assert!(!content.is_empty(), "{kind}");
-    let uid = real.get(&container.path()).await["metadata"]["uid"].clone();
-    assert!(delete(real, &container.path()).await, "{kind} {}", container.id.name);
+    let mut before = Vec::new();
     for wanted in std::iter::once(container).chain(content.iter().copied()) {
+        before.push((wanted, real.get(&wanted.path()).await["metadata"]["uid"].clone()));
+    }
+    assert!(delete(real, &container.path()).await, "{kind} {}", container.id.name);
+    for (wanted, uid) in before {
         let is_whole = |live: &Value| wanted.is_met_by(live) && live["metadata"]["uid"] != uid;
         if let Err(live) = real.until(&wanted.path(), is_whole).await {
             let next = if live.is_object() { format!("{:?}", wanted.next(&live)) } else { "absent".to_owned() };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use lockstep_api::ResourceId;
 use lockstep_lab::Rng;
-use lockstep_tests::audit;
+use lockstep_tests::request_order as audit;
 use lockstep_tests::cli::root;
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Normaliser, differences};

@@ -13,7 +13,7 @@ use engine_real::restore;
 use lockstep_apply::progress::{Event, Happening, Outcome};
 use lockstep_graph::{Graph, InstallOrder, Mode, Task, Treatment, build};
 use lockstep_lab::Rng;
-use lockstep_tests::audit::{self, Place, Request};
+use lockstep_tests::request_order::{self as audit, Place, Request};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::real::{Chosen, Real, once, places, plan, wanted};
 use lockstep_tests::releases::{example, load};

@@ -206,3 +206,13 @@ fn waits_say_their_reason_and_the_file_that_ends_them() {
     let of_kind = waits.iter().find(|wait| wait.reason == WaitReason::KindNotServed).unwrap();
     assert!(of_kind.provider.is_some() && of_kind.sentence.contains(".crd.yaml brings it"), "{of_kind:?}");
 }
+
+#[test]
+fn a_bad_day_of_the_server_is_survived() {
+    let release = example("1.0.0");
+    let path = lockstep_tests::cli::root().join("examples/scenarios/faults.yaml");
+    let scenario = Scenario::read("faults.yaml", &std::fs::read(path).unwrap()).unwrap();
+    let (acts, events) = rehearse(&Rehearsal { scenario, ..a_rehearsal(&release, "") });
+    assert_eq!(acts[0].ending.outcome, Outcome::Converged, "{:#?}", acts[0].ending.missing);
+    assert!(events.len() > 300);
+}

@@ -56,7 +56,7 @@ impl Default for Options {
             timeout: None,
             hold: Some(Duration::ZERO),
             recreate: BTreeSet::new(),
-            unprovided_after: Duration::from_secs(600),
+            unprovided_after: Duration::from_mins(10),
             seed: 0,
         }
     }

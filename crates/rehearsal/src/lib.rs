@@ -13,7 +13,7 @@ use lockstep_apply::progress::{Event, Outcome};
 use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::Server;
 use lockstep_graph::{InstallOrder, Mode};
-use lockstep_lab::{Clock, Lab, LabOptions, ReleaseFacts, Scenario, World, WorldError};
+use lockstep_lab::{Clock, Lab, LabOptions, ReleaseFacts, RuleError, Scenario, World, WorldError};
 use lockstep_payload::{Release, Selection};
 use tokio::task::JoinSet;
 
@@ -64,6 +64,9 @@ pub enum RehearsalError {
     /// The runtime could not be made.
     #[error("starting the runtime")]
     Runtime(#[source] io::Error),
+    /// A fault of the scenario makes no sense.
+    #[error("a fault of the scenario")]
+    Fault(#[source] RuleError),
     /// The lab did not answer; this is a bug.
     #[error("the lab refuses to say what it serves: {}", .0.explain("the lab"))]
     Lab(Refusal),
@@ -96,6 +99,9 @@ impl Rehearsal<'_> {
         let clock = Arc::new(self.speed.map_or_else(Clock::simulated, Clock::real));
         let options = LabOptions { seed: self.seed, clock: Arc::clone(&clock), ..LabOptions::default() };
         let lab = Lab::new(options);
+        for rule in &self.scenario.faults {
+            lab.faults().add(rule.clone()).map_err(RehearsalError::Fault)?;
+        }
         let target = ReleaseFacts::of(self.target.release, self.target.selection);
         let facts = match self.from {
             Some(from) => ReleaseFacts::of(from.release, from.selection).followed_by(target),

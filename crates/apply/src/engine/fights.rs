@@ -13,14 +13,14 @@ const DELAYS: [Duration; 6] = [
     Duration::ZERO,
     Duration::ZERO,
     Duration::from_secs(10),
-    Duration::from_secs(60),
-    Duration::from_secs(300),
-    Duration::from_secs(1200),
+    Duration::from_mins(1),
+    Duration::from_mins(5),
+    Duration::from_mins(20),
 ];
 /// From how many rounds on it is called a fight.
 const FIGHT: usize = 3;
 /// After how long without a change a field is forgotten, beside the last delay.
-const PEACE: Duration = Duration::from_secs(600);
+const PEACE: Duration = Duration::from_mins(10);
 
 /// What was seen of one field of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,7 @@ mod tests {
             }
         }
         assert!(writes <= 5, "{writes}");
-        let open: Vec<_> = fights.open(begin + Duration::from_secs(600)).collect();
+        let open: Vec<_> = fights.open(begin + Duration::from_mins(10)).collect();
         assert_eq!((open.len(), open[0].1, open[0].2.manager.as_str()), (1, "spec.replicas", "flipper"));
     }
 

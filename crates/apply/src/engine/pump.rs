@@ -72,8 +72,8 @@ pub async fn prune(server: &Server, orphans: &[Orphan]) -> Vec<(String, Refusal)
 /// Asks what is served, for as long as the server may come back.
 async fn discover(server: &Server, options: &Options) -> Result<Kinds, Refusal> {
     let mut backoff = Backoff::new(options.seed, "discovery");
-    let deadline = options.timeout.map(|timeout| Instant::now() + timeout.min(Duration::from_secs(60)));
-    let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
+    let deadline = options.timeout.map(|timeout| Instant::now() + timeout.min(Duration::from_mins(1)));
+    let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_mins(1));
     loop {
         match Kinds::discover(server).await {
             Ok(kinds) => return Ok(kinds),
@@ -109,18 +109,19 @@ impl<'a> Rim<'a> {
     fn carry_out(&mut self, command: Command) {
         let (server, plan, options) = (self.server, self.plan, self.options);
         match command {
-            Command::Bring(task, resource) => {
+            Command::Bring(task, resource, known) => {
                 let item = &plan.items[task];
                 let may_recreate = options.recreate.contains(&format!("{}/{}", item.id.kind, item.id.name));
                 self.requests.push(Box::pin(async move {
-                    let target = Target { server, resource: &resource, item, may_recreate };
+                    let target = Target { server, resource: &resource, item, known, may_recreate };
                     Input::Brought(task, target.bring().await)
                 }));
             }
             Command::Remove(task, resource, uid) => {
                 let item = &plan.items[task];
                 self.requests.push(Box::pin(async move {
-                    let target = Target { server, resource: &resource, item, may_recreate: false };
+                    let target =
+                        Target { server, resource: &resource, item, known: None, may_recreate: false };
                     Input::Removed(task, target.remove(uid).await)
                 }));
             }
@@ -129,6 +130,14 @@ impl<'a> Rim<'a> {
                 self.requests.push(Box::pin(async move {
                     let why = diagnose(server, &resource, &item.id.namespace, &item.id.name).await;
                     Input::Diagnosed(task, why)
+                }));
+            }
+            Command::Look(task, resource) => {
+                let id = &plan.items[task].id;
+                self.requests.push(Box::pin(async move {
+                    let namespace = resource.namespaced.then_some(id.namespace.as_str());
+                    let answer = server.send(Call::get(&resource, namespace, &id.name)).await;
+                    Input::Looked(task, answer.map(|answer| answer.object))
                 }));
             }
             Command::Discover => {
@@ -173,7 +182,7 @@ impl<'a> Rim<'a> {
 
     /// The next thing that happens. Always asked in the same order, so that a run can be repeated.
     async fn next(&mut self, wake_at: Option<Instant>) -> Input {
-        let far = Instant::now() + Duration::from_secs(3600);
+        let far = Instant::now() + Duration::from_hours(1);
         let mut sleep = pin!(tokio::time::sleep_until(wake_at.unwrap_or(far)));
         poll_fn(|context| {
             if let Poll::Ready(Some(input)) = self.requests.poll_next_unpin(context) {

@@ -45,6 +45,8 @@ pub(crate) struct Run<'p> {
     /// What the server serves.
     kinds: Kinds,
     watches: BTreeMap<Watching, WatchState>,
+    /// Tasks about whose object no watch tells yet.
+    unwatched: BTreeSet<TaskId>,
     /// How many of the first watches have not given everything yet; nothing starts before.
     unsynced: usize,
     /// Live ClusterOperators.
@@ -75,6 +77,8 @@ struct Track {
     version: Option<String>,
     phase: Phase,
     failures: u32,
+    /// How often it was tried whether what it waits for is there although no event said so.
+    probes: u32,
     /// Whether the object is well, for kinds that others wait for.
     verdict: Option<Verdict>,
     /// What the Pods of a workload show.
@@ -130,6 +134,8 @@ pub(crate) enum Input {
     Removed(TaskId, Result<(), Refusal>),
     /// Somebody looked at the Pods of a workload.
     Diagnosed(TaskId, Option<Why>),
+    /// The object of a task was read.
+    Looked(TaskId, Result<Value, Refusal>),
     /// The server was asked again what it serves.
     Discovered(Result<Kinds, Refusal>),
     /// A watch saw something.
@@ -141,12 +147,14 @@ pub(crate) enum Input {
 /// What to do outside.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Command {
-    /// Make an object what its manifest says.
-    Bring(TaskId, Resource),
+    /// Make an object, which has this version if it was seen, what its manifest says.
+    Bring(TaskId, Resource, Option<String>),
     /// Ask for the removal of an object, if it is still the one with this uid.
     Remove(TaskId, Resource, Option<String>),
     /// Look why a workload is not well.
     Diagnose(TaskId, Resource),
+    /// Read the object of a task.
+    Look(TaskId, Resource),
     /// Ask again what the server serves.
     Discover,
     /// Open a watch.
@@ -212,6 +220,7 @@ impl<'p> Run<'p> {
             tracks: (0..plan.items.len()).map(|_| Track::new()).collect(),
             kinds,
             watches: BTreeMap::new(),
+            unwatched: BTreeSet::new(),
             unsynced: 0,
             operators: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -252,6 +261,7 @@ impl<'p> Run<'p> {
             Input::Brought(task, outcome) => self.on_brought(task, outcome),
             Input::Removed(task, outcome) => self.on_removed(task, outcome),
             Input::Diagnosed(task, why) => self.on_diagnosed(task, why),
+            Input::Looked(task, outcome) => self.on_looked(task, outcome),
             Input::Discovered(outcome) => self.on_discovered(outcome),
             Input::Seen(watching, seen) => self.on_seen(&watching, seen),
             Input::Tick => {}
@@ -368,6 +378,7 @@ impl Track {
             version: None,
             phase: Phase::Pending,
             failures: 0,
+            probes: 0,
             verdict: None,
             diagnosis: None,
             wait: None,

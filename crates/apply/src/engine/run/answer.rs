@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockstep_api::names::kind;
 use lockstep_graph::{TaskId, Treatment};
 use lockstep_health::{self as health, Why};
 
@@ -15,7 +16,7 @@ use crate::refusal::Refusal;
 /// After how many failures in a row a task is not tried again by itself.
 const MOST_FAILURES: u32 = 6;
 /// First and longest pause after a failure.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// First and longest pause after something that is usually over at once.
 const SOON: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// First and longest pause while the server does not answer.
@@ -74,6 +75,10 @@ impl Run<'_> {
             });
         }
         self.is_there(task);
+        let is_well = self.tracks[task].verdict.as_ref().is_some_and(health::Verdict::is_good);
+        if is_well && item.id.kind == kind::CUSTOM_RESOURCE_DEFINITION {
+            self.now_served(&brought.live);
+        }
         if self.tracks[task].phase == Phase::Done {
             self.repaired(task);
             return;
@@ -143,7 +148,7 @@ impl Run<'_> {
         }
         let item = &self.plan.items[task];
         let title = item.title.clone();
-        let kind = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
+        let of_this_kind = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
         let of_kind = (item.id.group.clone(), item.id.kind.clone());
         let waits = |reason, sentence| Wait { reason, sentence, provider: None };
         match refusal {
@@ -151,7 +156,13 @@ impl Run<'_> {
                 self.kinds.remove(&item.api_version, &item.id.kind);
                 let provider = self.plan.definitions.get(&of_kind).copied();
                 let wait = self.kind_wait(task, provider);
-                self.park(task, kind, wait);
+                let is_established = provider.and_then(|provider| self.tracks[provider].verdict.as_ref());
+                if is_established.is_some_and(health::Verdict::is_good) {
+                    // The server needs a moment between saying so and doing so.
+                    self.park_until_later(task, wait.reason, wait.sentence, SOON);
+                } else {
+                    self.park(task, of_this_kind, wait);
+                }
             }
             Refusal::NamespaceMissing { name } => {
                 let wait = self.namespace_wait(task, name);
@@ -162,7 +173,7 @@ impl Run<'_> {
                 self.park(task, Waited::Namespace(item.id.namespace.clone()), wait);
             }
             Refusal::DefinitionTerminating => {
-                self.park(task, kind, waits(WaitReason::KindNotServed, refusal.explain(&title)));
+                self.park(task, of_this_kind, waits(WaitReason::KindNotServed, refusal.explain(&title)));
             }
             Refusal::ApiUnavailable => {
                 self.park_until_later(task, WaitReason::ApiUnavailable, refusal.explain(&title), RETRY);

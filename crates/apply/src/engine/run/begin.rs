@@ -16,12 +16,10 @@ use crate::progress::{Happening, Wait, WaitReason};
 impl Run<'_> {
     /// Watches every kind of the plan that is served already: what is there is compared before anything is sent.
     pub(super) fn open_first_watches(&mut self) {
-        let watched: BTreeSet<Watching> =
-            (0..self.plan.items.len()).filter_map(|task| self.watch_of(task)).collect();
-        self.unsynced = watched.len();
-        for watching in watched {
-            self.open(watching);
-        }
+        let is_kept = |task: &TaskId| self.plan.items[*task].treatment != Treatment::Delete;
+        self.unwatched = (0..self.plan.items.len()).filter(is_kept).collect();
+        self.open_watches_of(&self.unwatched.clone());
+        self.unsynced = self.watches.len();
         if self.unsynced == 0 {
             self.tell_compared();
         }
@@ -30,15 +28,21 @@ impl Run<'_> {
     /// Watches kinds that are served by now. Those of gates at once, the others when there is nothing else to do.
     pub(super) fn open_late_watches(&mut self) {
         let is_idle = self.under_way.len() * 2 < self.pace.limit() && self.frontier.ready().next().is_none();
-        for task in 0..self.plan.items.len() {
-            let is_gate = self.plan.items[task].role == Role::Gate;
-            if !(is_gate || is_idle) || !matches!(self.tracks[task].phase, Phase::Done | Phase::Parked) {
-                continue;
-            }
-            if let Some(watching) = self.watch_of(task)
-                && !self.watches.contains_key(&watching)
-            {
-                self.open(watching);
+        let is_due = |task: &TaskId| {
+            (is_idle || self.plan.items[*task].role == Role::Gate)
+                && matches!(self.tracks[*task].phase, Phase::Done | Phase::Parked)
+        };
+        let due: BTreeSet<TaskId> = self.unwatched.iter().copied().filter(is_due).collect();
+        self.open_watches_of(&due);
+    }
+
+    fn open_watches_of(&mut self, tasks: &BTreeSet<TaskId>) {
+        for task in tasks {
+            if let Some(watching) = self.watch_of(*task) {
+                self.unwatched.remove(task);
+                if !self.watches.contains_key(&watching) {
+                    self.open(watching);
+                }
             }
         }
     }
@@ -131,14 +135,14 @@ impl Run<'_> {
 
     /// Sends the requests for a task.
     fn send(&mut self, task: TaskId) {
-        match self.resource(task) {
-            Some(resource) => self.ask(task, Command::Bring(task, resource)),
-            None => {
-                let item = &self.plan.items[task];
-                let waited = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
-                let wait = self.kind_wait(task, None);
-                self.park(task, waited, wait);
-            }
+        if let Some(resource) = self.resource(task) {
+            let known = self.tracks[task].version.clone();
+            self.ask(task, Command::Bring(task, resource, known));
+        } else {
+            let item = &self.plan.items[task];
+            let waited = Waited::Kind(item.api_version.clone(), item.id.kind.clone());
+            let wait = self.kind_wait(task, None);
+            self.park(task, waited, wait);
         }
     }
 

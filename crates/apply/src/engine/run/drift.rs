@@ -23,7 +23,7 @@ pub(super) struct Repair {
 /// Stands for the whole object where fields are named.
 const WHOLE: &str = "(the object)";
 /// First and longest pause after a repair that was refused.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_mins(1));
 
 // === impl Run ===
 
@@ -92,7 +92,10 @@ impl Run<'_> {
                 let uid = self.tracks[task].removal.clone();
                 self.ask(task, Command::Remove(task, resource, uid));
             }
-            (false, _) => self.ask(task, Command::Bring(task, resource)),
+            (false, _) => {
+                let known = self.tracks[task].version.clone();
+                self.ask(task, Command::Bring(task, resource, known));
+            }
         }
     }
 

@@ -97,16 +97,18 @@ impl Run<'_> {
             let holds_up = self.holds_up(task);
             let mut line = sentence;
             if let Some(since) = since {
-                line.push_str(&format!(" (for {})", duration(self.now.duration_since(since).as_secs())));
+                line += " (for ";
+                line += &duration(self.now.duration_since(since).as_secs());
+                line.push(')');
             }
             if holds_up > 0 {
                 let noun = if holds_up == 1 { "task" } else { "tasks" };
-                line.push_str(&format!("; {holds_up} {noun} wait behind it"));
+                line = format!("{line}; {holds_up} {noun} wait behind it");
             }
             roots.push((holds_up, line));
         }
         // What holds up most comes first.
-        roots.sort_by(|one, other| other.0.cmp(&one.0));
+        roots.sort_by_key(|(holds_up, _)| std::cmp::Reverse(*holds_up));
         let more = roots.len().saturating_sub(MOST_TOLD);
         let mut lines: Vec<String> = roots.into_iter().take(MOST_TOLD).map(|(_, line)| line).collect();
         if more > 0 {

@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     /// A definition is established: its kind is served.
-    fn now_served(&mut self, definition: &Value) {
+    pub(super) fn now_served(&mut self, definition: &Value) {
         let spec = &definition["spec"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, kind, plural) =
@@ -303,6 +303,25 @@ impl Run<'_> {
             Phase::Parked => self.finish_removal(task),
             Phase::Done => self.look_at_drift(task),
             _ => {}
+        }
+    }
+
+    /// An object was read because its event may have been lost.
+    pub(super) fn on_looked(&mut self, task: TaskId, outcome: Result<Value, Refusal>) {
+        let item = &self.plan.items[task];
+        let is_removal = item.treatment == Treatment::Delete;
+        match outcome {
+            Ok(live) if is_removal => self.on_doomed(task, &live),
+            Err(Refusal::NotFound | Refusal::KindNotServed) if is_removal => self.doomed_is_gone(task),
+            Ok(live) => {
+                if item.role == Role::Gate {
+                    self.operators.insert(item.id.clone(), live.clone());
+                    self.operator_changed(&item.id.clone());
+                }
+                self.on_ours(task, &live);
+            }
+            // A watch tells, or the next look.
+            Err(_) => {}
         }
     }
 

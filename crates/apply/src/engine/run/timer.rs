@@ -18,6 +18,8 @@ pub(super) enum Timer {
     Retry(TaskId),
     /// Events can be lost: try one of those that wait for this.
     Probe(Waited),
+    /// Events can be lost: read the object that a task waits for.
+    Look(TaskId),
     /// Repair an object.
     Repair(TaskId),
     /// A wait for something that nothing in the release provides has lasted too long.
@@ -81,6 +83,7 @@ impl Run<'_> {
             Timer::Resume => self.wake_all(&Waited::Server),
             Timer::Retry(task) => self.retry(task),
             Timer::Probe(waited) => self.probe(&waited),
+            Timer::Look(task) => self.look(task),
             // The pump looks what is due, and whether it is over.
             Timer::Repair(_) | Timer::Hold => {}
             Timer::Unprovided(task) => self.escalate(task),

@@ -29,7 +29,11 @@ pub(super) enum Waited {
 }
 
 /// First and longest pause between two looks at something whose event may have been lost.
-const PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+const PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
+/// The first pause when a task of the release brings it.
+const PROBE_OWN: Duration = Duration::from_secs(5);
+/// The same for an object whose state is waited for.
+const LOOK: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
 
 // === impl Run ===
 
@@ -42,16 +46,19 @@ impl Run<'_> {
         };
         let is_news = self.tracks[task].wait.as_ref().is_none_or(|(before, _)| *before != wait);
         self.forget_wait(task);
-        if matches!(waited, Waited::Kind(..) | Waited::Namespace(_)) {
-            let at = self.now + doubling(PROBE.0, self.tracks[task].failures, PROBE.1);
-            self.timers.set_once(at, Timer::Probe(waited.clone()));
-            if wait.provider.is_none() {
-                self.timers.set_once(since + self.options.unprovided_after, Timer::Unprovided(task));
-            }
-        }
-        self.waiting.entry(waited).or_default().insert(task);
         self.tracks[task].phase = Phase::Parked;
         self.tracks[task].wait = Some((wait.clone(), since));
+        match &waited {
+            Waited::Kind(..) | Waited::Namespace(_) => {
+                self.probe_later(task, waited.clone());
+                if wait.provider.is_none() {
+                    self.timers.set_once(since + self.options.unprovided_after, Timer::Unprovided(task));
+                }
+            }
+            Waited::Operator(_) | Waited::Object(_) => self.look_later(task),
+            Waited::Server | Waited::Clock(_) => {}
+        }
+        self.waiting.entry(waited).or_default().insert(task);
         let moved = self.frontier.wait(self.node_of[task], wait.sentence.clone());
         debug_assert!(moved.is_ok(), "{moved:?}");
         if is_news {
@@ -89,8 +96,10 @@ impl Run<'_> {
     pub(super) fn leave_wait(&mut self, task: TaskId) {
         self.forget_wait(task);
         self.tracks[task].wait = None;
-        self.timers.cancel(&Timer::Unprovided(task));
-        self.timers.cancel(&Timer::Retry(task));
+        for timer in [Timer::Unprovided(task), Timer::Retry(task), Timer::Look(task)] {
+            self.timers.cancel(&timer);
+        }
+        self.tracks[task].probes = 0;
     }
 
     fn forget_wait(&mut self, task: TaskId) {
@@ -100,10 +109,25 @@ impl Run<'_> {
         });
     }
 
+    /// Events can be lost: what is waited for is looked at by the clock as well. What the release itself brings is
+    /// looked at more rarely: its event comes for sure, or almost.
+    fn probe_later(&mut self, task: TaskId, waited: Waited) {
+        let is_brought = self.tracks[task].wait.as_ref().is_some_and(|(wait, _)| wait.provider.is_some());
+        let first = if is_brought { PROBE_OWN } else { PROBE.0 };
+        let at = self.now + doubling(first, self.tracks[task].probes, PROBE.1);
+        self.timers.set_once(at, Timer::Probe(waited));
+    }
+
     /// Lets one of those that wait for something try; if it works, it wakes the others.
     pub(super) fn probe(&mut self, waited: &Waited) {
         let Some(first) = self.waiting.get(waited).and_then(|tasks| tasks.first().copied()) else { return };
-        self.tracks[first].failures = self.tracks[first].failures.saturating_add(1);
+        let provider = self.tracks[first].wait.as_ref().and_then(|(wait, _)| wait.provider);
+        if provider.is_some_and(|provider| self.tracks[provider].phase != Phase::Done) {
+            // It cannot be there yet.
+            self.probe_later(first, waited.clone());
+            return;
+        }
+        self.tracks[first].probes = self.tracks[first].probes.saturating_add(1);
         if let Waited::Kind(api_version, kind) = waited {
             // Absence in discovery is no proof of absence: ask as if it were served.
             let item = &self.plan.items[first];
@@ -119,6 +143,26 @@ impl Run<'_> {
         self.wake(first);
     }
 
+    /// The object that a task waits for is read by the clock as well, ever more rarely.
+    pub(super) fn look_later(&mut self, task: TaskId) {
+        let at = self.now + doubling(LOOK.0, self.tracks[task].probes, LOOK.1);
+        self.timers.set_once(at, Timer::Look(task));
+    }
+
+    pub(super) fn look(&mut self, task: TaskId) {
+        let is_waiting =
+            |waited: &Waited| self.waiting.get(waited).is_some_and(|tasks| tasks.contains(&task));
+        let id = self.plan.items[task].id.clone();
+        if !is_waiting(&Waited::Object(task)) && !is_waiting(&Waited::Operator(id)) {
+            return;
+        }
+        self.tracks[task].probes = self.tracks[task].probes.saturating_add(1);
+        if let Some(resource) = self.resource(task) {
+            self.commands.push(Command::Look(task, resource));
+        }
+        self.look_later(task);
+    }
+
     /// The server said anew what it serves; those that still wait are probed again later.
     pub(super) fn on_discovered(&mut self, outcome: Result<Kinds, Refusal>) {
         if let Ok(kinds) = outcome {
@@ -131,10 +175,10 @@ impl Run<'_> {
             if self.kinds.find(api_version, kind).is_some() {
                 self.wake_all(&waited);
             } else {
-                let tasks = self.waiting.get(&waited);
-                let failures =
-                    tasks.and_then(|tasks| tasks.first()).map_or(0, |task| self.tracks[*task].failures);
-                self.timers.set_once(self.now + doubling(PROBE.0, failures, PROBE.1), Timer::Probe(waited));
+                let first = self.waiting.get(&waited).and_then(|tasks| tasks.first().copied());
+                if let Some(first) = first {
+                    self.probe_later(first, waited);
+                }
             }
         }
     }

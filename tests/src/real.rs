@@ -147,13 +147,19 @@ impl Real {
             wanted.iter().map(|it| (it.resource.list_path(None), &it.resource)).collect();
         let mut live = BTreeMap::new();
         for (path, resource) in resources {
-            let list = self.get(&format!("{path}?labelSelector={}%3D{SET}", label::PAYLOAD.replace('/', "%2F"))).await;
+            let list = self
+                .get(&format!("{path}?labelSelector={}%3D{SET}", label::PAYLOAD.replace('/', "%2F")))
+                .await;
             for item in list["items"].as_array().into_iter().flatten() {
                 let mut item = item.clone();
                 item["apiVersion"] = resource.api_version().into();
                 item["kind"] = resource.kind.clone().into();
-                let id =
-                    ResourceId::new(&resource.group, &resource.kind, object::namespace(&item), object::name(&item));
+                let id = ResourceId::new(
+                    &resource.group,
+                    &resource.kind,
+                    object::namespace(&item),
+                    object::name(&item),
+                );
                 live.insert(id, item);
             }
         }
@@ -194,7 +200,8 @@ pub fn wanted(chosen: &Chosen) -> Vec<Wanted> {
     for manifest in manifests.into_iter().filter(|manifest| !manifest.is_delete()) {
         let mut object = rules.normalise(&manifest.object).object;
         modify(&mut object, &facts()).unwrap_or_else(|error| failed(&error.to_string()));
-        let resource = resource(&places, manifest).unwrap_or_else(|| failed(&format!("{manifest}: no such kind")));
+        let resource =
+            resource(&places, manifest).unwrap_or_else(|| failed(&format!("{manifest}: no such kind")));
         let mut id = manifest.id.clone();
         if !resource.namespaced {
             id.namespace.clear();
@@ -234,7 +241,8 @@ impl Wanted {
     /// What the engine would do next.
     pub fn next(&self, live: &Value) -> Next {
         let cleared = merge::clear(&self.object, live).into_iter();
-        let cleared: Vec<PatchOperation> = cleared.map(|field| PatchOperation::remove(field.pointer)).collect();
+        let cleared: Vec<PatchOperation> =
+            cleared.map(|field| PatchOperation::remove(field.pointer)).collect();
         decide(&self.object, live, &cleared)
     }
 }

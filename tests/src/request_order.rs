@@ -143,7 +143,9 @@ pub fn order(graph: &Graph, place_of: impl Fn(&Task) -> Option<Place>, requests:
                 order.written += 1;
                 if write.received < last.0 {
                     let (at, what) = &last;
-                    order.violations.push(format!("{task} was sent at {}, {what} only at {at}", write.received));
+                    order
+                        .violations
+                        .push(format!("{task} was sent at {}, {what} only at {at}", write.received));
                 }
                 last = last.max((write.answered.clone(), format!("{task} was answered")));
             }

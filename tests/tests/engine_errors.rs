@@ -30,14 +30,16 @@ fn release(objects: &[Value]) -> Chosen {
     fs::create_dir_all(&manifests).expect("a folder");
     fs::create_dir_all(folder.path().join("9.9.9/manifests")).expect("a folder");
     let metadata = json!({"kind": "cincinnati-metadata-v0", "version": "9.9.9", "previous": []});
-    let images = json!({"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": {"name": "9.9.9"}});
+    let images =
+        json!({"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": {"name": "9.9.9"}});
     for (name, value) in [("release-metadata", metadata), ("image-references", images)] {
         fs::write(manifests.join(name), value.to_string()).expect("a file");
     }
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     let all = [namespace].into_iter().chain(objects.iter().cloned()).chain([config_map("last", json!({}))]);
     for (place, mut object) in all.enumerate() {
-        object["metadata"]["annotations"]["include.release.openshift.io/self-managed-high-availability"] = json!("true");
+        object["metadata"]["annotations"]["include.release.openshift.io/self-managed-high-availability"] =
+            json!("true");
         let file = format!("0000_{}0_component-{place}_00_object.json", place + 1);
         fs::write(manifests.join(file), object.to_string()).expect("a file");
     }
@@ -145,12 +147,18 @@ async fn refused_objects(real: &Real) {
     let (ending, sentences) = run(&real.server(), &release, 15).await.expect("a run");
     assert_eq!(ending.outcome, Outcome::Failed, "{ending:#?}");
     let lines = &ending.missing;
-    assert_line(lines, &["ConfigMap errors/rejected", "nothing pleases this webhook", "rejects.example.com", "kubectl get"]);
+    assert_line(
+        lines,
+        &["ConfigMap errors/rejected", "nothing pleases this webhook", "rejects.example.com", "kubectl get"],
+    );
     assert_line(lines, &["ConfigMap errors/unheard", "down.example.com", "does not answer", "must run"]);
     assert_line(lines, &["ConfigMap errors/over-the-limit-of-its-kind", "make the object smaller"]);
     assert_line(lines, &["ConfigMap errors/over-the-limit-of-a-request", "make the object smaller"]);
-    assert_line(lines, &["Widget errors/w", "example.com/v1", "nothing in the release provides it"]);
-    assert_line(&sentences, &["Widget errors/w", "for more than"]);
+    assert_line(
+        lines,
+        &["Widget errors/w", "example.com/v1", "nothing in the release provides it", "take it out"],
+    );
+    assert_line(&sentences, &["Widget errors/w", "for more than 2 s"]);
     assert_eq!(lines.len(), 5, "{lines:#?}");
     let last = real.get(&format!("{CONFIG_MAPS}/last")).await;
     assert_eq!(last["data"]["key"], "value", "the rest must go on");
@@ -183,7 +191,8 @@ async fn missing_right(real: &Real) {
         "metadata": {"name": "limited"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
             "name": "limited"}, "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "limited"}]});
     for (path, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
-        let answer = Call::post(format!("{rbac}/{path}"), &object).send(&real.client).await.expect("an answer");
+        let answer =
+            Call::post(format!("{rbac}/{path}"), &object).send(&real.client).await.expect("an answer");
         assert_eq!(answer.code, 201, "{}", answer.body);
     }
     let text = fs::read_to_string(real.kube.kubeconfig()).expect("a kubeconfig");
@@ -196,9 +205,14 @@ async fn missing_right(real: &Real) {
     after["data"]["key"] = json!("other");
     let (ending, sentences) = run(&server, &release(&[policy, after]), 8).await.expect("a run");
     assert_eq!(ending.outcome, Outcome::Failed, "{ending:#?}");
-    let words = ["NetworkPolicy errors/deny-all", "kubectl auth can-i", "networkpolicies.networking.k8s.io", "--as limited"];
+    let words = [
+        "NetworkPolicy errors/deny-all",
+        "kubectl auth can-i",
+        "networkpolicies.networking.k8s.io",
+        "--as limited",
+    ];
     assert_line(&ending.missing, &words);
-    assert_line(&sentences, &["watching networkpolicies.networking.k8s.io", "cannot list"]);
+    assert_line(&sentences, &["watching networkpolicies.networking.k8s.io", "cannot watch"]);
     assert_eq!(ending.missing.len(), 1, "{:#?}", ending.missing);
     let after = real.get(&format!("{CONFIG_MAPS}/after-the-policy")).await;
     assert_eq!(after["data"]["key"], "other", "the rest must go on");

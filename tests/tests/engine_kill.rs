@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use lockstep_api::ResourceId;
 use lockstep_lab::Rng;
-use lockstep_tests::request_order as audit;
 use lockstep_tests::cli::root;
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Normaliser, differences};
 use lockstep_tests::real::{Chosen, PATIENCE, Real, Wanted, wanted};
 use lockstep_tests::releases::load;
+use lockstep_tests::request_order as audit;
 use serde_json::Value;
 
 /// How often the audit log is looked at.
@@ -39,7 +39,9 @@ const MODES: [&str; 2] = ["installing", "updating"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_killed_run_is_taken_up_by_the_next_one() {
-    let number = |name: &str, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let number = |name: &str, otherwise| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    };
     let (rounds, seed): (u64, u64) = (number("LOCKSTEP_ROUNDS", 10), number("LOCKSTEP_SEED", 1));
     println!("{rounds} rounds, seed {seed} (LOCKSTEP_SEED)");
     let mut rng = Rng::new(seed);
@@ -67,7 +69,11 @@ async fn rounds_of(pair: &Pair, rounds: u64, rng: &mut Rng) {
             let time = Instant::now();
             finish(&real, pair, step).await;
             let objects = snapshot(&real, pair).await;
-            assert_same(&expected.objects, &objects, &format!("round {round} {} after {killed_after}", MODES[step]));
+            assert_same(
+                &expected.objects,
+                &objects,
+                &format!("round {round} {} after {killed_after}", MODES[step]),
+            );
             println!(
                 "round {round} {}: killed after {killed_after} of {} writes ({}), taken up in {} ms",
                 MODES[step],
@@ -131,8 +137,15 @@ async fn kill_one(real: &Real, pair: &Pair, step: usize, all: usize, rng: &mut R
 /// Runs to the end.
 async fn finish(real: &Real, pair: &Pair, step: usize) {
     let child = pair.start(real, step);
-    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.expect("no panic").expect("a child");
-    assert!(output.status.success(), "{} {}: {}", MODES[step], output.status, String::from_utf8_lossy(&output.stderr));
+    let output =
+        tokio::task::spawn_blocking(|| child.wait_with_output()).await.expect("no panic").expect("a child");
+    assert!(
+        output.status.success(),
+        "{} {}: {}",
+        MODES[step],
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// All objects of the set, without what servers make up.
@@ -148,7 +161,8 @@ fn assert_same(expected: &BTreeMap<ResourceId, Value>, found: &BTreeMap<Resource
     let mut wrong = Vec::new();
     for (id, object) in expected {
         let of_one = differences(object, &found[id]);
-        wrong.extend(of_one.iter().take(3).map(|it| format!("{} {}/{} {it}", id.kind, id.namespace, id.name)));
+        wrong
+            .extend(of_one.iter().take(3).map(|it| format!("{} {}/{} {it}", id.kind, id.namespace, id.name)));
     }
     assert!(wrong.is_empty(), "{when}: {} differences: {:#?}", wrong.len(), &wrong[..wrong.len().min(30)]);
 }

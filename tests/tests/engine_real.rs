@@ -13,10 +13,10 @@ use engine_real::restore;
 use lockstep_apply::progress::{Event, Happening, Outcome};
 use lockstep_graph::{Graph, InstallOrder, Mode, Task, Treatment, build};
 use lockstep_lab::Rng;
-use lockstep_tests::request_order::{self as audit, Place, Request};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::real::{Chosen, Real, once, places, plan, wanted};
 use lockstep_tests::releases::{example, load};
+use lockstep_tests::request_order::{self as audit, Place, Request};
 
 /// The seed of this run; a failure prints it.
 fn seed() -> u64 {
@@ -86,7 +86,9 @@ fn tell(events: &[Event]) {
             Happening::Failed { sentence, .. } | Happening::Remark { sentence } => {
                 println!("  {:6.1} {sentence}", event.at);
             }
-            Happening::Overridden { object, fields } => println!("  {:6.1} overridden {object} {fields:?}", event.at),
+            Happening::Overridden { object, fields } => {
+                println!("  {:6.1} overridden {object} {fields:?}", event.at)
+            }
             Happening::Fighting { object, field, manager, .. } => {
                 println!("  {:6.1} fight {object} {field} {manager}", event.at);
             }
@@ -181,7 +183,13 @@ fn assert_order(real: &Real, release: &Chosen, mode: Mode, mark: u64) {
     };
     let graph = build(tasks, mode, InstallOrder::RunLevel, 0);
     let order = audit::order(&graph, place_of, &requests);
-    assert!(order.violations.is_empty(), "{} of {}: {:#?}", order.violations.len(), order.written, order.violations);
+    assert!(
+        order.violations.is_empty(),
+        "{} of {}: {:#?}",
+        order.violations.len(),
+        order.written,
+        order.violations
+    );
     println!("{mode:?}: {} tasks were written in order, {} gates", order.written, order.gates);
     assert!(order.written > 50 && order.gates > 5, "{} {}", order.written, order.gates);
     // The other way round it must not hold, or it proves nothing.

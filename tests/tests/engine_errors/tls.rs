@@ -51,7 +51,10 @@ impl Webhook {
             .with_safe_default_protocol_versions()
             .expect("TLS")
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            )
             .expect("a pair");
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -85,7 +88,10 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream) {
             "uid": review["request"]["uid"], "allowed": false,
             "status": {"code": 403, "message": "nothing pleases this webhook"}}})
         .to_string();
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", answer.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            answer.len()
+        );
         if stream.write_all(format!("{head}{answer}").as_bytes()).await.is_err() {
             return;
         }
@@ -105,7 +111,8 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let number = chunk.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let number =
+            chunk.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for place in 0..4 {
             if place <= chunk.len() {
                 text.push(char::from(ALPHABET[(number >> (18 - 6 * place) & 63) as usize]));

@@ -402,8 +402,11 @@ impl Run<'_> {
                 Watching::One(task, _) => self.plan.items[*task].title.clone(),
             };
             self.watch_state(watching, |state| state.is_synced = true);
-            let sentence = format!("watching {what}: {}", refusal.explain(&what));
-            self.tell(Happening::Remark { sentence });
+            // A kind that has just been defined is served a moment later, and the watch tries again by itself.
+            if *refusal != Refusal::KindNotServed {
+                let sentence = refusal.explain(&format!("watching {what}"));
+                self.tell(Happening::Remark { sentence });
+            }
             self.first_sync_done(watching);
         }
     }

@@ -83,6 +83,8 @@ async fn converge(real: &Real, release: &Chosen, mode: Mode, order: InstallOrder
 fn tell(events: &[Event]) {
     for event in events {
         match &event.what {
+            // What is worth a line before anything begins is the same each time.
+            Happening::Remark { .. } if event.at < 0.001 => {}
             Happening::Failed { sentence, .. } | Happening::Remark { sentence } => {
                 println!("  {:6.1} {sentence}", event.at);
             }

@@ -275,6 +275,7 @@ fn content(object: &Value) -> Value {
         // Workload controllers count their roll-outs here.
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove("deployment.kubernetes.io/revision");
+            annotations.remove("deprecated.daemonset.template.generation");
         }
         metadata.retain(|_, value| !value.as_object().is_some_and(serde_json::Map::is_empty));
     }

@@ -160,6 +160,7 @@ impl Run<'_> {
                 self.wake_all(&Waited::Kind(object::join_api_version(&group, &version), kind.clone()));
             }
         }
+        self.repair_now(|item| item.id.group == group && item.id.kind == kind);
     }
 
     /// What follows from a new state of an object, apart from its health.
@@ -167,7 +168,8 @@ impl Run<'_> {
         if let Some(name) = self.namespace_of(task)
             && !matches!(self.tracks[task].live, Live::Terminating(_) | Live::Absent)
         {
-            self.wake_all(&Waited::Namespace(name));
+            self.wake_all(&Waited::Namespace(name.clone()));
+            self.repair_now(|item| item.id.namespace == name);
         }
         match (self.tracks[task].phase, self.tracks[task].live.clone()) {
             (Phase::Done, _) => self.look_at_drift(task),

@@ -334,7 +334,8 @@ fn print_table(table: &BTreeMap<(String, Harm), (usize, usize)>, all: &[Wanted],
         };
         let cells = [Harm::Deleted, Harm::Changed, Harm::Added, Harm::Removed].map(of).join(", ");
         let count = all.iter().filter(|it| it.id.kind == kind).count();
-        let tried = sample.iter().filter(|it| it.id.kind == kind).count();
-        println!("  {kind}: {count}, {tried}; {cells}");
+        let tried = sample.iter().filter(|it| it.id.kind == kind);
+        let fixed = tried.clone().filter(|it| it.is_create_only).count();
+        println!("  {kind}: {count}, {} ({fixed} only created, never changed); {cells}", tried.count());
     }
 }

@@ -156,7 +156,7 @@ async fn snapshot(real: &Real, pair: &Pair) -> BTreeMap<ResourceId, Value> {
     let mut normaliser = Normaliser::default();
     let mut ours = |mut object: Value| {
         if let Some(entries) = object["metadata"]["managedFields"].as_array_mut() {
-            entries.retain(|entry| entry["manager"] == FIELD_MANAGER);
+            entries.retain(|entry| entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply");
         }
         normaliser.value(&object)
     };

@@ -19,6 +19,11 @@ fn rounds() -> u64 {
     std::env::var("LOCKSTEP_ROUNDS").map_or(12, |text| text.parse().unwrap())
 }
 
+/// The first seed; another one in each soak.
+fn first_seed() -> u64 {
+    std::env::var("LOCKSTEP_SEED").map_or(1000, |text| text.parse().unwrap())
+}
+
 /// The forecast at half time of one run: whether the end lay in it, and its width as a part of the whole.
 fn at_half_time(events: &[Event]) -> (bool, f64) {
     // The end is when the last task is done; after that the cluster is only watched.
@@ -68,7 +73,7 @@ fn the_end_lies_in_the_interval_given_at_half_time() {
             1 => (false, InstallOrder::RunLevel),
             _ => (true, InstallOrder::Flat),
         };
-        let (is_hit, width) = at_half_time(&play(1000 + seed, is_update, install_order));
+        let (is_hit, width) = at_half_time(&play(first_seed() + seed, is_update, install_order));
         hits += u64::from(is_hit);
         narrow += u64::from(width < 0.5);
         widths.push(width);

@@ -106,9 +106,10 @@ impl Look<'_> {
         match (item.treatment, live) {
             (Treatment::Delete, Some(_)) => Change::Deleted,
             (Treatment::Delete, None) => Change::Same,
-            (_, None) => self.new(resource).await,
+            (_, None) => self.as_new(resource).await,
             (Treatment::CreateOnly, Some(live)) => {
-                self.apply(resource, &live, &label_only(&item.body.object(), &live["metadata"]["uid"]), None).await
+                self.apply(resource, &live, &label_only(&item.body.object(), &live["metadata"]["uid"]), None)
+                    .await
             }
             (_, Some(live)) => {
                 let manifest = item.body.object();
@@ -134,7 +135,7 @@ impl Look<'_> {
         }
     }
 
-    async fn new(&self, resource: &Resource) -> Change {
+    async fn as_new(&self, resource: &Resource) -> Change {
         let body = self.item.body.text();
         let call = Call::create(resource, self.namespace(resource), body, DryRun::Server);
         match self.server.send(call).await {

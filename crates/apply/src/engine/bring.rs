@@ -275,7 +275,9 @@ impl Work<'_> {
                     Err(refusal) => return Err(refusal),
                 };
                 let manifest = target.item.body.object();
-                if live["metadata"]["labels"][label::PAYLOAD] == manifest["metadata"]["labels"][label::PAYLOAD] {
+                if live["metadata"]["labels"][label::PAYLOAD]
+                    == manifest["metadata"]["labels"][label::PAYLOAD]
+                {
                     return Ok((live, Vec::new()));
                 }
                 self.version = live["metadata"]["resourceVersion"].as_str().map(str::to_owned);

@@ -37,7 +37,10 @@ impl Run<'_> {
                 // Whoever is not let in gets no answer that means anything, however fast it comes.
                 let is_outage = matches!(
                     stopped.refusal,
-                    Refusal::Busy { .. } | Refusal::Unreachable { .. } | Refusal::Tls { .. } | Refusal::Unauthorized { .. }
+                    Refusal::Busy { .. }
+                        | Refusal::Unreachable { .. }
+                        | Refusal::Tls { .. }
+                        | Refusal::Unauthorized { .. }
                 );
                 if !is_outage {
                     self.answered();

@@ -189,11 +189,13 @@ impl Pair {
 
     /// Starts a process that does one of the two runs.
     fn start(&self, real: &Real, step: usize) -> Child {
+        let version = self.folders[step].file_name().unwrap_or_default().to_string_lossy();
         Command::new(binary())
             .arg("apply")
             .arg(&self.folders[step])
             .arg("--kubeconfig")
             .arg(real.kube.kubeconfig())
+            .args(["--release-image", &format!("registry.example.com/release:{version}")])
             .args(["--mode", MODES[step], "--install-order", "flat", "--set", SET, "--timeout", "10m"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -174,7 +174,7 @@ pub fn once() -> Options {
 
 /// The plan of a release.
 pub fn plan((release, selection): &Chosen, mode: Mode, install_order: InstallOrder) -> Plan {
-    Plan::new(release, selection, mode, &PlanOptions { install_order, facts: facts() })
+    Plan::new(release, selection, mode, &PlanOptions { install_order, facts: facts(), namespace: None })
 }
 
 fn facts() -> ClusterFacts {

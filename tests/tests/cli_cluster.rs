@@ -1,9 +1,5 @@
 //! The commands that talk to a cluster, and rehearsals, as a user sees them: output, errors, exit codes.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by a panic, also in the functions that tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::io::Write as _;
 use std::path::Path;

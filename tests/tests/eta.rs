@@ -1,10 +1,6 @@
 //! The time that is left, as rehearsals tell it at half time: the true end lies in the interval most of the time, but not
 //! always, or it would be too wide to be of use.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test fails by a panic; the figures are meant to be read"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::time::Duration;
 

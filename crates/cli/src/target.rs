@@ -36,7 +36,11 @@ pub(crate) async fn prepare(args: &PlanArgs, cluster: &ClusterArgs) -> anyhow::R
         ApplyMode::Updating => Mode::Updating,
     };
     selection.overrides = survey.overrides;
-    let options = PlanOptions { install_order: args.install_order.into(), facts: survey.facts };
+    let options = PlanOptions {
+        install_order: args.install_order.into(),
+        facts: survey.facts,
+        namespace: Some(cluster.namespace),
+    };
     let plan = Plan::new(&release, &selection, mode, &options);
     Ok(Target { server, plan, address })
 }

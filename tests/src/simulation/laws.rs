@@ -152,7 +152,8 @@ impl Laws {
     }
 
     fn is_done(&mut self, task: usize, is_there: impl Fn(&Key) -> bool) {
-        let key = self.keys[task].clone();
+        // Another number of tasks than of objects has been complained about before.
+        let Some(key) = self.keys.get(task).cloned() else { return };
         let (step, title) = (self.tasks[task].step, self.tasks[task].object.clone());
         let is_definition = self.is_update && key.starts_with("customresourcedefinitions");
         match step {

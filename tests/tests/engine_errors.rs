@@ -1,4 +1,9 @@
 //! What goes wrong outside of the engine: each time a message names the object and the remedy, and the rest goes on.
+#![expect(
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "a suite that says what it did, and fails by a panic"
+)]
 
 mod engine_errors {
     pub(crate) mod tls;
@@ -36,7 +41,7 @@ fn release(objects: &[Value]) -> Chosen {
         fs::write(manifests.join(name), value.to_string()).expect("a file");
     }
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    let all = [namespace].into_iter().chain(objects.iter().cloned()).chain([config_map("last", json!({}))]);
+    let all = [namespace].into_iter().chain(objects.iter().cloned()).chain([config_map("last", &json!({}))]);
     for (place, mut object) in all.enumerate() {
         object["metadata"]["annotations"]["include.release.openshift.io/self-managed-high-availability"] =
             json!("true");
@@ -46,13 +51,13 @@ fn release(objects: &[Value]) -> Chosen {
     load(&folder.path().join("9.9.9"))
 }
 
-fn config_map(name: &str, labels: Value) -> Value {
+fn config_map(name: &str, labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": "value"},
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}})
 }
 
 fn large(name: &str, bytes: usize) -> Value {
-    let mut object = config_map(name, json!({}));
+    let mut object = config_map(name, &json!({}));
     object["data"]["key"] = "x".repeat(bytes).into();
     object
 }
@@ -138,8 +143,8 @@ async fn refused_objects(real: &Real) {
     until_active(real).await;
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": NAMESPACE}});
     let release = release(&[
-        config_map("rejected", json!({"guarded-by": "rejects"})),
-        config_map("unheard", json!({"guarded-by": "down"})),
+        config_map("rejected", &json!({"guarded-by": "rejects"})),
+        config_map("unheard", &json!({"guarded-by": "down"})),
         large("over-the-limit-of-its-kind", 1_200_000),
         large("over-the-limit-of-a-request", 4_000_000),
         widget,
@@ -166,7 +171,7 @@ async fn refused_objects(real: &Real) {
 
 /// A new webhook is called some time after it was stored.
 async fn until_active(real: &Real) {
-    let object = config_map("probe", json!({"guarded-by": "down"}));
+    let object = config_map("probe", &json!({"guarded-by": "down"}));
     for _ in 0..200 {
         let call = Call::post("/api/v1/namespaces/default/configmaps?dryRun=All", &{
             let mut object = object.clone();
@@ -201,7 +206,7 @@ async fn missing_right(real: &Real) {
     let server = Server::new(clients::of_text(&config.to_string()).await);
     let policy = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}},
         "metadata": {"name": "deny-all", "namespace": NAMESPACE}});
-    let mut after = config_map("after-the-policy", json!({}));
+    let mut after = config_map("after-the-policy", &json!({}));
     after["data"]["key"] = json!("other");
     let (ending, sentences) = run(&server, &release(&[policy, after]), 8).await.expect("a run");
     assert_eq!(ending.outcome, Outcome::Failed, "{ending:#?}");

@@ -1,7 +1,9 @@
-//! `kill -9` at random moments of an installation and of an update: a second run ends where an undisturbed one does.
+//! `kill -9` of `lockstep apply` at random moments of an installation and of an update: a second run ends where an
+//! undisturbed one does.
 //!
 //! A round is one kill. `LOCKSTEP_ROUNDS` says how many (10), `LOCKSTEP_SEED` when they come; from 20 rounds on a tenth
 //! of them are with real releases, where these are at hand.
+#![expect(clippy::print_stdout, reason = "a suite that says what it did, and fails by a panic")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +13,10 @@ use std::time::{Duration, Instant};
 use lockstep_api::ResourceId;
 use lockstep_apply::FIELD_MANAGER;
 use lockstep_lab::Rng;
-use lockstep_tests::cli::root;
+use lockstep_tests::cli::{binary, root};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::normalise::{Normaliser, differences};
-use lockstep_tests::real::{Chosen, PATIENCE, Real, Wanted, wanted};
+use lockstep_tests::real::{Chosen, PATIENCE, Real, SET, Wanted, wanted};
 use lockstep_tests::releases::load;
 use lockstep_tests::request_order as audit;
 use serde_json::Value;
@@ -187,14 +189,18 @@ impl Pair {
 
     /// Starts a process that does one of the two runs.
     fn start(&self, real: &Real, step: usize) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_engine_once"))
-            .arg(real.kube.kubeconfig())
+        let version = self.folders[step].file_name().unwrap_or_default().to_string_lossy();
+        Command::new(binary())
+            .arg("apply")
             .arg(&self.folders[step])
-            .args([MODES[step], "flat"])
+            .arg("--kubeconfig")
+            .arg(real.kube.kubeconfig())
+            .args(["--release-image", &format!("registry.example.com/release:{version}")])
+            .args(["--mode", MODES[step], "--install-order", "flat", "--set", SET, "--timeout", "10m"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("the program of this package")
+            .expect("a command that was built")
     }
 }

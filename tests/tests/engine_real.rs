@@ -1,4 +1,9 @@
 //! The engine against a real API server with its controller manager and scripted operators.
+#![expect(
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "a suite that says what it did, and fails by a panic"
+)]
 
 mod engine_real {
     pub(crate) mod leaves;
@@ -89,7 +94,7 @@ fn tell(events: &[Event]) {
                 println!("  {:6.1} {sentence}", event.at);
             }
             Happening::Overridden { object, fields } => {
-                println!("  {:6.1} overridden {object} {fields:?}", event.at)
+                println!("  {:6.1} overridden {object} {fields:?}", event.at);
             }
             Happening::Fighting { object, field, manager, .. } => {
                 println!("  {:6.1} fight {object} {field} {manager}", event.at);

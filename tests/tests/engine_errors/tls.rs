@@ -25,13 +25,13 @@ pub(crate) struct Webhook {
     /// Its certificate in base64 of PEM, as webhook configurations want it; or the file for an expired one.
     pub(crate) authority: String,
     _tasks: JoinSet<()>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// A server whose certificate has expired.
 pub(crate) async fn expired() -> Webhook {
     let mut server = Webhook::start(Validity::Expired).await;
-    server.authority = server._folder.path().join("authority.pem").display().to_string();
+    server.authority = server.folder.path().join("authority.pem").display().to_string();
     server
 }
 
@@ -68,7 +68,7 @@ impl Webhook {
         });
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("authority.pem"), certificate.pem()).expect("a file");
-        Self { url, authority: base64(certificate.pem().as_bytes()), _tasks: tasks, _folder: folder }
+        Self { url, authority: base64(certificate.pem().as_bytes()), _tasks: tasks, folder }
     }
 }
 

@@ -24,7 +24,8 @@ fn collect(value: &Value, pointer: &mut String, found: &mut Vec<String>) {
         }
         Value::Array(list) => {
             for (place, value) in list.iter().enumerate() {
-                pointer.push_str(&format!("/{place}"));
+                pointer.push('/');
+                pointer.push_str(&place.to_string());
                 collect(value, pointer, found);
                 pointer.truncate(length);
             }

@@ -207,12 +207,11 @@ async fn harm_a_leaf(real: &Real, wanted: &Wanted, before: &Value, harm: Harm, r
         }
         let place = usize::try_from(rng.below(candidates.len() as u64)).expect("small");
         let pointer = candidates.swap_remove(place);
-        let operation = match harm {
-            Harm::Removed => json!([{"op": "remove", "path": pointer}]),
-            _ => {
-                let value = changed(before.pointer(&pointer).unwrap_or(&Value::Null));
-                json!([{"op": "replace", "path": pointer, "value": value}])
-            }
+        let operation = if harm == Harm::Removed {
+            json!([{"op": "remove", "path": pointer}])
+        } else {
+            let value = changed(before.pointer(&pointer).unwrap_or(&Value::Null));
+            json!([{"op": "replace", "path": pointer, "value": value}])
         };
         if harmed(real, &wanted.path(), before, &operation).await {
             return true;

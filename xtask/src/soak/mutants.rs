@@ -17,11 +17,13 @@ const FOUND: &str = "first failing seed: ";
 
 /// Runs the simulation against every patch of `tests/mutants`, with so many seeds at most; whether all were found.
 ///
-/// Each patch is applied to a checkout of its own beside the build folder, so nobody's files change. It is a checkout of
-/// the last commit: what is not committed is not in it.
+/// Each patch is applied to a checkout of its own, so nobody's files change. It is a checkout of the last commit: what is
+/// not committed is not in it. All patches share one build folder, and with nobody else: cargo names what it builds by the
+/// path inside of a checkout, so a broken engine would end up in ordinary builds.
 pub(super) fn run(seeds: u64, out: &mut dyn Write) -> Result<bool, Error> {
-    let target = target_folder()?;
-    let _lock = lock(&target.join("xtask.lock"), "tests in the same folder")?;
+    let target = target_folder()?.join("mutants");
+    fs::create_dir_all(&target).map_err(io_error(format!("making `{}`", target.display())))?;
+    let _lock = lock(&target.join("xtask.lock"), "other mutants")?;
     let tree = Tree::new(&target)?;
     let patches = patches()?;
     let mut found = 0;
@@ -87,7 +89,7 @@ struct Tree {
 
 impl Tree {
     fn new(target: &Path) -> Result<Self, Error> {
-        let tree = Self { folder: target.join("mutants-checkout") };
+        let tree = Self { folder: target.join("checkout") };
         tree.remove();
         let folder = tree.folder.display().to_string();
         git(&root(), &["worktree", "add", "--force", "--detach", &folder, "HEAD"])?;

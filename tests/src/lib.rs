@@ -16,5 +16,7 @@ pub mod objects;
 pub mod page;
 pub mod panics;
 pub mod process;
+pub mod real;
 pub mod releases;
+pub mod request_order;
 pub mod simulation;

@@ -35,7 +35,7 @@ enum Action {
     Mutants,
 }
 
-const SOAKS: [Soak; 4] = [
+const SOAKS: [Soak; 6] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -63,6 +63,20 @@ const SOAKS: [Soak; 4] = [
         amount: 200,
         seed_variable: "LOCKSTEP_FIRST_SEED",
         action: Action::Mutants,
+    },
+    Soak {
+        name: "kill",
+        what: "kill -9 at random moments of installations and updates on a real server; 10 times what `test` does",
+        amount: 100,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "engine_kill", rounds_variable: "LOCKSTEP_ROUNDS" },
+    },
+    Soak {
+        name: "eta",
+        what: "rehearsals with other seeds: how often the true end lay in the interval that was told at half time",
+        amount: 100,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "eta", rounds_variable: "LOCKSTEP_ROUNDS" },
     },
 ];
 

@@ -45,6 +45,9 @@ pub enum Change {
     Changed {
         /// Which ones; values of Secrets are masked.
         fields: Vec<FieldChange>,
+        /// What the server could not be asked yet, and why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// Nothing would change.
     Same,
@@ -106,7 +109,7 @@ impl Look<'_> {
         match (item.treatment, live) {
             (Treatment::Delete, Some(_)) => Change::Deleted,
             (Treatment::Delete, None) => Change::Same,
-            (_, None) => self.new(resource).await,
+            (_, None) => self.as_new(resource).await,
             (Treatment::CreateOnly, Some(live)) => {
                 self.apply(resource, &live, &label_only(&item.body.object(), &live["metadata"]["uid"]), None)
                     .await
@@ -122,20 +125,16 @@ impl Look<'_> {
     }
 
     fn without_kind(&self) -> Change {
-        let id = &self.item.id;
-        match self.plan.definitions.get(&(id.group.clone(), id.kind.clone())) {
+        match self.definition() {
             _ if self.item.treatment == Treatment::Delete => Change::Same,
-            Some(task) => {
-                let file = file(self.plan, *task);
-                Change::New {
-                    note: Some(format!("its kind comes with {file}; the server cannot check it yet")),
-                }
-            }
+            Some(file) => Change::New {
+                note: Some(format!("its kind comes with {file}; the server cannot check it yet")),
+            },
             None => self.refused(&Refusal::KindNotServed),
         }
     }
 
-    async fn new(&self, resource: &Resource) -> Change {
+    async fn as_new(&self, resource: &Resource) -> Change {
         let body = self.item.body.text();
         let call = Call::create(resource, self.namespace(resource), body, DryRun::Server);
         match self.server.send(call).await {
@@ -152,8 +151,30 @@ impl Look<'_> {
                     )),
                 },
             },
-            Err(refusal) => self.refused(&refusal),
+            Err(refusal) => match self.of_next_definition(&refusal) {
+                Some(note) => Change::New { note: Some(note) },
+                None => self.refused(&refusal),
+            },
         }
+    }
+
+    /// The file that brings the kind of the object, if the release does.
+    fn definition(&self) -> Option<String> {
+        let id = &self.item.id;
+        let task = self.plan.definitions.get(&(id.group.clone(), id.kind.clone()))?;
+        Some(file(self.plan, *task))
+    }
+
+    /// A note, where the object does not fit the definition that is there and the release brings another one.
+    fn of_next_definition(&self, refusal: &Refusal) -> Option<String> {
+        let is_misfit = matches!(
+            refusal,
+            Refusal::Undeclared { .. } | Refusal::Required { .. } | Refusal::Invalid { .. }
+        );
+        let file = self.definition().filter(|_| is_misfit)?;
+        Some(format!(
+            "it does not fit its kind as it is, only as {file} brings it; the server cannot check it yet"
+        ))
     }
 
     /// Asks what an apply would make of the object, and takes away what would be removed after it.
@@ -168,7 +189,14 @@ impl Look<'_> {
         let call = Call::apply(resource, namespace, name, body.clone(), true, DryRun::Server);
         let mut after = match self.server.send(call).await {
             Ok(answer) => answer.object,
-            Err(refusal) => return self.refused(&refusal),
+            Err(refusal) => {
+                let (Some(note), Some(manifest)) = (self.of_next_definition(&refusal), manifest) else {
+                    return self.refused(&refusal);
+                };
+                let mut after = live.clone();
+                overlay(&mut after, manifest);
+                return Change::Changed { fields: changes(Some(live), &after), note: Some(note) };
+            }
         };
         if let Some(manifest) = manifest {
             let mut operations = foreign(manifest, &after);
@@ -178,7 +206,7 @@ impl Look<'_> {
             }
         }
         let fields = changes(Some(live), &after);
-        if fields.is_empty() { Change::Same } else { Change::Changed { fields } }
+        if fields.is_empty() { Change::Same } else { Change::Changed { fields, note: None } }
     }
 
     fn refused(&self, refusal: &Refusal) -> Change {
@@ -192,6 +220,18 @@ impl Look<'_> {
 
 fn cleared(manifest: &Value, live: &Value) -> Vec<PatchOperation> {
     merge::clear(manifest, live).into_iter().map(|field| PatchOperation::remove(field.pointer)).collect()
+}
+
+/// Lays the fields of a manifest over an object: all that can be said without a server that knows the kind.
+fn overlay(object: &mut Value, manifest: &Value) {
+    match (object, manifest) {
+        (Value::Object(object), Value::Object(manifest)) => {
+            for (name, value) in manifest {
+                overlay(object.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (object, manifest) => object.clone_from(manifest),
+    }
 }
 
 /// Carries out an operation that the server would be sent after the apply; it cannot try two writes in a row.
@@ -237,10 +277,11 @@ impl Preview {
             Change::Deleted => format!("- {object} ({file})\n"),
             Change::Unknown { why } if why.starts_with(object.as_str()) => format!("? {why} ({file})\n"),
             Change::Unknown { why } => format!("? {object} ({file}): {why}\n"),
-            Change::Changed { fields } => {
+            Change::Changed { fields, note } => {
+                let note = note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
                 let lines = text(fields);
                 let indented = lines.lines().map(|line| format!("    {line}\n"));
-                std::iter::once(format!("~ {object} ({file})\n")).chain(indented).collect()
+                std::iter::once(format!("~ {object} ({file}){note}\n")).chain(indented).collect()
             }
         }
     }

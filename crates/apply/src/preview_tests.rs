@@ -16,7 +16,14 @@ fn every_sort_of_change_has_its_sign() {
         (Change::Deleted, "- Deployment a/b (0000_10_x.yaml)\n"),
         (Change::Unknown { why: "no".into() }, "? Deployment a/b (0000_10_x.yaml): no\n"),
         (Change::Unknown { why: "Deployment a/b: no".into() }, "? Deployment a/b: no (0000_10_x.yaml)\n"),
-        (Change::Changed { fields }, "~ Deployment a/b (0000_10_x.yaml)\n    spec.replicas: 1 → 2\n"),
+        (
+            Change::Changed { fields: fields.clone(), note: None },
+            "~ Deployment a/b (0000_10_x.yaml)\n    spec.replicas: 1 → 2\n",
+        ),
+        (
+            Change::Changed { fields, note: Some("later".into()) },
+            "~ Deployment a/b (0000_10_x.yaml): later\n    spec.replicas: 1 → 2\n",
+        ),
     ] {
         assert_eq!(a_preview(change).text(), expected);
     }
@@ -30,6 +37,15 @@ fn what_is_not_known_is_no_difference() {
     let all = [unknown, a_preview(Change::Deleted), a_preview(Change::Same)];
     assert_eq!(count(&all), "0 new, 0 changed, 1 deleted, 1 the same, 1 unknown");
     assert_eq!(count(&all[1..]), "0 new, 0 changed, 1 deleted, 1 the same");
+}
+
+#[test]
+fn a_manifest_is_laid_over_an_object_field_by_field() {
+    let mut object = json!({"spec": {"kept": 1, "list": [1, 2], "text": "a"}, "status": {"x": 1}});
+    overlay(&mut object, &json!({"spec": {"list": [3], "text": "b", "new": {"y": 2}}}));
+    let expected =
+        json!({"spec": {"kept": 1, "list": [3], "new": {"y": 2}, "text": "b"}, "status": {"x": 1}});
+    assert_eq!(object, expected);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use crate::exit::UsageError;
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     /// The namespace for what names none; a release names those of its objects itself.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that look at single objects"))]
     pub(crate) namespace: String,
     /// How long one request may take.
     pub(crate) request_timeout: Duration,

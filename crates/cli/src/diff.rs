@@ -40,7 +40,7 @@ pub(crate) fn show(plan: &Plan, previews: &[Preview], form: DiffOutput) -> anyho
     match form {
         DiffOutput::Text => {
             let texts: String = previews.iter().map(Preview::text).collect();
-            let lines: String = texts.lines().map(|line| format!("{}\n", visible(line))).collect();
+            let lines: String = texts.lines().map(|line| visible(line).into_owned() + "\n").collect();
             output::print(&format!("{lines}{}\n", preview::count(previews)))
         }
         DiffOutput::Json => output::print_json(&json!({

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: &ApplyArgs, server: &Server, orphans: &[Orphan]) -
     for (title, refusal) in &refused {
         output::warn(&format!("not deleted: {}", refusal.explain(title)));
     }
-    output::note(&format!("deleted {} of {} objects", chosen.len() - refused.len(), chosen.len()));
+    output::note(&format!("deleted {} of {}", chosen.len() - refused.len(), chosen.len()));
     Ok(if refused.is_empty() { Outcome::Clean } else { Outcome::Findings })
 }
 
@@ -75,7 +75,7 @@ fn holds_others(orphan: &Orphan) -> bool {
 
 /// Shows the list, and asks unless that was answered before.
 fn is_wanted(args: &ApplyArgs, chosen: &[&Orphan]) -> anyhow::Result<bool> {
-    let mut list = format!("no manifest names these {} objects; they are deleted:\n", chosen.len());
+    let mut list = "to be deleted, because no manifest names them:\n".to_owned();
     for orphan in chosen {
         // Writing to a String cannot fail.
         let _ = writeln!(list, "  {}", visible(&orphan.title));

@@ -22,6 +22,9 @@ use crate::lab_operators::read_scenario;
 use crate::replay::Pace;
 use crate::{bundle, flow, output, release};
 
+/// Stands for the release image where none is named.
+const REHEARSED_IMAGE: &str = "registry.example.com/release:rehearsed";
+
 pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let scenario = match &args.scenario {
         Some(file) => read_scenario(file)?,
@@ -65,7 +68,9 @@ fn load(args: &RehearseArgs, folder: Option<&Path>) -> anyhow::Result<(Release, 
         Some(folder) => Box::new(DiskFiles::open(folder)?),
         None => Box::new(bundle::example()),
     };
-    let (release, selection) = release::load(files.as_ref(), &args.selection)?;
+    // Nobody pulls it in the lab, but the operator's own Deployment needs one.
+    let selection = args.selection.or_release_image(REHEARSED_IMAGE);
+    let (release, selection) = release::load(files.as_ref(), &selection)?;
     release::tell_skipped(&release);
     Ok((release, selection))
 }

@@ -139,7 +139,7 @@ impl Rehearsal<'_> {
         tell: &mut impl FnMut(&Event),
     ) -> Result<Act, RehearsalError> {
         let facts = ClusterFacts { set: "version".to_owned(), ..ClusterFacts::default() };
-        let plan_options = PlanOptions { install_order: self.install_order, facts };
+        let plan_options = PlanOptions { install_order: self.install_order, facts, namespace: None };
         let plan = Plan::new(target.release, target.selection, mode, &plan_options);
         let options = Options {
             timeout: Some(self.timeout),

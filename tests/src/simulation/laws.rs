@@ -158,7 +158,7 @@ impl Laws {
         let is_definition = self.is_update && key.starts_with("customresourcedefinitions");
         match step {
             Step::Delete if is_there(&key) => {
-                self.breaks(format!("{title} counts as removed and is still there"))
+                self.breaks(format!("{title} counts as removed and is still there"));
             }
             Step::Gate if !self.well.contains(&key) => {
                 self.breaks(format!(

@@ -97,7 +97,7 @@ pub(crate) fn definition(kind: &str, fields: &[&str]) -> Value {
         kind,
         &plural,
         "Namespaced",
-        json!({"type": "object", "properties": {
+        &json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": properties}}}),
     )
 }
@@ -109,7 +109,7 @@ pub(crate) fn operator_definition() -> Value {
         "ClusterOperator",
         "clusteroperators",
         "Cluster",
-        json!({"type": "object", "properties": {
+        &json!({"type": "object", "properties": {
             "spec": {"type": "object"},
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}),
     );
@@ -117,7 +117,7 @@ pub(crate) fn operator_definition() -> Value {
     object
 }
 
-fn definition_of(group: &str, kind: &str, plural: &str, scope: &str, schema: Value) -> Value {
+fn definition_of(group: &str, kind: &str, plural: &str, scope: &str, schema: &Value) -> Value {
     let name = format!("{plural}.{group}");
     let mut object = of(Some("apiextensions.k8s.io/v1"), Some("CustomResourceDefinition"), Some(&name));
     object["spec"] = json!({

@@ -85,11 +85,10 @@ impl Address {
         };
         let (namespace, plural, name) = match rest {
             [plural] => ("", *plural, ""),
-            [plural, name] => ("", *plural, *name),
             ["namespaces", namespace, plural] => (*namespace, *plural, ""),
             ["namespaces", namespace, plural, name, ..] => (*namespace, *plural, *name),
-            // A part of an object without a namespace, such as its status.
-            [plural, name, _] => ("", *plural, *name),
+            // The last one is a part of an object without a namespace, such as its status.
+            [plural, name] | [plural, name, _] => ("", *plural, *name),
             _ => return None,
         };
         let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };

@@ -107,14 +107,14 @@ impl Stage<'_> {
         let mut people = self.set_the_weather(chapter, begin)?;
         let (release, selection) = edition.load();
         let facts = ClusterFacts { set: SET.to_owned(), ..ClusterFacts::default() };
-        let plan_options = PlanOptions { install_order: self.story.order, facts };
+        let plan_options = PlanOptions { install_order: self.story.order, facts, namespace: None };
         let plan = Plan::new(&release, &selection, chapter.mode, &plan_options);
         let mut crashes = chapter.crashes.iter().copied();
         for attempt in 1.. {
-            let since = self.lab.clock().elapsed() - begin;
+            let since = self.lab.clock().elapsed().saturating_sub(begin);
             let is_calm = since >= chapter.calm_after();
-            let has_faults = !is_calm && !(chapter.faults.is_empty() && chapter.troubles.is_empty());
-            let hold = chapter.calm_after().saturating_sub(since) + Duration::from_secs(60);
+            let has_faults = !is_calm && (!chapter.faults.is_empty() || !chapter.troubles.is_empty());
+            let hold = chapter.calm_after().saturating_sub(since) + Duration::from_mins(1);
             match self.run(chapter, &plan, crashes.next(), has_faults, hold).await? {
                 End::Killed => continue,
                 End::Ended(Outcome::Converged, _) => break,
@@ -127,7 +127,7 @@ impl Stage<'_> {
                 End::Refused(sentence) => self.say(|| sentence),
             }
             self.tally.count("run after a failed one");
-            if attempt > MOST_RUNS || self.lab.clock().elapsed() - begin > LONGEST {
+            if attempt > MOST_RUNS || self.lab.clock().elapsed().saturating_sub(begin) > LONGEST {
                 return Err(vec!["not at the release after all that time".to_owned()]);
             }
             tokio::time::sleep(Duration::from_secs(20)).await;
@@ -187,7 +187,7 @@ impl Stage<'_> {
         let begin = self.lab.clock().elapsed();
         let end = self.engine(plan, hold).await;
         let mut laws = self.observer.end();
-        laws.ended(self.lab.clock().elapsed() - begin);
+        laws.ended(self.lab.clock().elapsed().saturating_sub(begin));
         self.take(laws)?;
         Ok(end)
     }
@@ -218,7 +218,7 @@ impl Stage<'_> {
         let begin = self.lab.clock().elapsed();
         let end = self.engine(plan, Duration::ZERO).await;
         let mut laws = self.observer.end();
-        laws.changed_nothing(self.lab.clock().elapsed() - begin);
+        laws.changed_nothing(self.lab.clock().elapsed().saturating_sub(begin));
         self.take(laws)?;
         match end {
             End::Ended(Outcome::Converged, _) => Ok(()),
@@ -307,7 +307,7 @@ async fn send(client: &kube::Client, method: &str, path: &str, body: Option<&Val
 }
 
 /// The first place where an object is not what its manifest says; what the manifest leaves out may be anything, except
-/// in the data of a ConfigMap.
+/// in the data of a `ConfigMap`.
 fn difference(manifest: &Value, live: &Value, path: &str) -> Option<String> {
     match (manifest, live) {
         (Value::Object(wanted), Value::Object(found)) => {

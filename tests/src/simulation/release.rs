@@ -223,7 +223,7 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
                 _ => {}
             },
             "Service" if draw.percent(30) => {
-                object["spec"]["ports"][0]["port"] = json!(9000 + draw.between(0, 99))
+                object["spec"]["ports"][0]["port"] = json!(9000 + draw.between(0, 99));
             }
             "ClusterRole" if draw.percent(50) => object["rules"][0]["verbs"] = json!(["get"]),
             "Secret" | "ServiceAccount" if draw.percent(15) => object = removal(&object),
@@ -247,7 +247,7 @@ pub(crate) fn next(draw: &mut Draw, first: &Edition) -> Edition {
 
 fn kind_of(component: &str) -> String {
     let mut letters = component.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase()).unwrap_or('X');
+    let first = letters.next().map_or('X', |letter| letter.to_ascii_uppercase());
     format!("{first}{}", letters.as_str())
 }
 

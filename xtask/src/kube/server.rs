@@ -43,6 +43,8 @@ pub struct ServerOptions {
     pub users: Vec<String>,
     /// More flags for the API server, such as `--runtime-config=api/all=true`.
     pub api_server_flags: Vec<String>,
+    /// More flags for the controller manager, such as `--controllers=*,-job-controller`.
+    pub controller_manager_flags: Vec<String>,
 }
 
 /// A running private Kubernetes; dropping it ends its processes and removes its folder.
@@ -179,7 +181,7 @@ impl Server {
         })?;
 
         if options.controller_manager {
-            let flags = server.controller_manager_flags(&key);
+            let flags = server.controller_manager_flags(options, &key);
             server.launch("kube-controller-manager", &flags)?;
             server.wait_until("did not create the default service account", |server| {
                 server.raw("/api/v1/namespaces/default/serviceaccounts/default").is_ok()
@@ -281,15 +283,17 @@ impl Server {
         Ok(flags)
     }
 
-    fn controller_manager_flags(&self, key: &Path) -> Vec<String> {
-        vec![
+    fn controller_manager_flags(&self, options: &ServerOptions, key: &Path) -> Vec<String> {
+        let mut flags = vec![
             format!("--kubeconfig={}", self.kubeconfig.display()),
             format!("--service-account-private-key-file={}", key.display()),
             "--root-ca-file=certificates/apiserver.crt".into(),
             "--leader-elect=false".into(),
             // No port at all: nobody asks it anything.
             "--secure-port=0".into(),
-        ]
+        ];
+        flags.extend(options.controller_manager_flags.iter().cloned());
+        flags
     }
 }
 

@@ -68,6 +68,8 @@ pub struct PlanOptions {
     pub install_order: InstallOrder,
     /// What the cluster adds to manifests.
     pub facts: ClusterFacts,
+    /// Where objects go that live in a namespace and name none; `default` unless somebody says otherwise.
+    pub namespace: Option<String>,
 }
 
 // === impl Plan ===
@@ -90,22 +92,26 @@ impl Plan {
             objects: BTreeMap::new(),
             definitions: BTreeMap::new(),
             namespaces: BTreeMap::new(),
-            named: release.manifests.iter().map(|manifest| identity(&rules, &manifest.object)).collect(),
+            named: release
+                .manifests
+                .iter()
+                .map(|manifest| identity(&rules, options, &manifest.object))
+                .collect(),
             remarks: Vec::new(),
             levels,
             graph,
         };
         for (task, manifest) in manifests.into_iter().enumerate() {
-            plan.add(task, manifest, &rules, &options.facts);
+            plan.add(task, manifest, &rules, options);
         }
         plan
     }
 
-    fn add(&mut self, task: TaskId, manifest: &Manifest, rules: &Rules, facts: &ClusterFacts) {
+    fn add(&mut self, task: TaskId, manifest: &Manifest, rules: &Rules, options: &PlanOptions) {
         let normalised = rules.normalise(&manifest.object);
         let mut body = normalised.object;
-        let flaw = modify(&mut body, facts).err().map(|error| error.to_string());
-        let id = identity(rules, &manifest.object);
+        let flaw = modify(&mut body, &options.facts).err().map(|error| error.to_string());
+        let id = identity(rules, options, &manifest.object);
         let (role, treatment) = (self.graph.tasks[task].role, self.graph.tasks[task].treatment);
         let title = title(&id);
         if !normalised.dropped.is_empty() {
@@ -198,12 +204,14 @@ impl Plan {
     }
 }
 
-/// Which object a manifest means: the namespace counts where the kind has one, and is `default` where it is left out.
-fn identity(rules: &Rules, manifest: &Value) -> ResourceId {
+/// Which object a manifest means: the namespace counts where the kind has one, and is the one of the options where it is left out.
+fn identity(rules: &Rules, options: &PlanOptions, manifest: &Value) -> ResourceId {
     let mut id = ResourceId::of(manifest);
     match rules.is_namespaced(object::api_version(manifest), &id.kind) {
         Some(false) => id.namespace.clear(),
-        Some(true) if id.namespace.is_empty() => "default".clone_into(&mut id.namespace),
+        Some(true) if id.namespace.is_empty() => {
+            options.namespace.as_deref().unwrap_or("default").clone_into(&mut id.namespace);
+        }
         _ => {}
     }
     id

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::timer::Timer;
 use super::{Command, Live, Phase, Run, doubling};
+use crate::engine::plan::Item;
 use crate::progress::Happening;
 use crate::refusal::Refusal;
 
@@ -105,7 +106,36 @@ impl Run<'_> {
             let seconds = self.now.duration_since(repair.since).as_secs_f64();
             self.tell(Happening::Repaired { object: self.plan.items[task].title.clone(), seconds });
         }
+        if let Some(name) = self.namespace_of(task) {
+            self.repair_now(|item| item.id.namespace == name);
+        }
         self.look_at_drift(task);
+    }
+
+    /// What stood in the way of repairs is gone: they need not wait for their next try.
+    pub(super) fn repair_now(&mut self, is_concerned: impl Fn(&Item) -> bool) {
+        let plan = self.plan;
+        for (task, repair) in &mut self.repairs {
+            // One that has not been refused waits because of a fight.
+            if repair.failures > 0 && is_concerned(&plan.items[*task]) {
+                repair.at = self.now;
+                self.timers.set(self.now, Timer::Repair(*task));
+            }
+        }
+    }
+
+    /// Whether an object waits only for its namespace or its definition, which are repaired themselves.
+    fn comes_with_another(&self, task: TaskId, refusal: &Refusal) -> bool {
+        let id = &self.plan.items[task].id;
+        match refusal {
+            Refusal::NamespaceMissing { .. } | Refusal::NamespaceTerminating { .. } => {
+                self.plan.namespaces.contains_key(&id.namespace)
+            }
+            Refusal::KindNotServed | Refusal::DefinitionTerminating => {
+                self.plan.definitions.contains_key(&(id.group.clone(), id.kind.clone()))
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn repair_refused(&mut self, task: TaskId, refusal: &Refusal) {
@@ -113,13 +143,14 @@ impl Run<'_> {
             self.server_refused(refusal);
         }
         let sentence = format!("repairing: {}", refusal.explain(&self.plan.items[task].title));
+        let is_quiet = self.comes_with_another(task, refusal);
         let Some(repair) = self.repairs.get_mut(&task) else { return };
         let is_first = repair.failures == 0;
         repair.at = self.now + doubling(PAUSE.0, repair.failures, PAUSE.1);
         repair.failures += 1;
         let at = repair.at;
         self.timers.set(at, Timer::Repair(task));
-        if is_first {
+        if is_first && !is_quiet {
             self.tell(Happening::Remark { sentence });
         }
     }

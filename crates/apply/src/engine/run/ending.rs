@@ -192,7 +192,7 @@ impl Run<'_> {
     }
 }
 
-fn duration(seconds: u64) -> String {
+pub(super) fn duration(seconds: u64) -> String {
     match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds} s"),
         (minutes, _) if minutes < 60 => format!("{minutes} min"),

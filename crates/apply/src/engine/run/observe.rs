@@ -165,6 +165,7 @@ impl Run<'_> {
                 self.wake_all(&Waited::Kind(object::join_api_version(&group, &version), kind.clone()));
             }
         }
+        self.repair_now(|item| item.id.group == group && item.id.kind == kind);
     }
 
     /// What follows from a new state of an object, apart from its health.
@@ -172,7 +173,8 @@ impl Run<'_> {
         if let Some(name) = self.namespace_of(task)
             && !matches!(self.tracks[task].live, Live::Terminating(_) | Live::Absent)
         {
-            self.wake_all(&Waited::Namespace(name));
+            self.wake_all(&Waited::Namespace(name.clone()));
+            self.repair_now(|item| item.id.namespace == name);
         }
         match (self.tracks[task].phase, self.tracks[task].live.clone()) {
             (Phase::Done, _) => self.look_at_drift(task),
@@ -413,8 +415,11 @@ impl Run<'_> {
                 Watching::One(task, _) => self.plan.items[*task].title.clone(),
             };
             self.watch_state(watching, |state| state.is_synced = true);
-            let sentence = format!("watching {what}: {}", refusal.explain(&what));
-            self.tell(Happening::Remark { sentence });
+            // A kind that has just been defined is served a moment later, and the watch tries again by itself.
+            if *refusal != Refusal::KindNotServed {
+                let sentence = refusal.explain(&format!("watching {what}"));
+                self.tell(Happening::Remark { sentence });
+            }
             self.first_sync_done(watching);
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lockstep_api::ResourceId;
 use lockstep_graph::TaskId;
 
+use super::ending::duration;
 use super::timer::Timer;
 use super::{Command, Live, Phase, Run, doubling};
 use crate::kinds::Kinds;
@@ -189,11 +190,11 @@ impl Run<'_> {
             return;
         }
         let Some((wait, _)) = self.tracks[task].wait.clone() else { return };
-        let minutes = self.options.unprovided_after.as_secs() / 60;
+        let time = duration(self.options.unprovided_after.as_secs());
         self.tell(Happening::Failed {
             task,
             reason: "PrerequisiteMissing".to_owned(),
-            sentence: format!("{} (for more than {minutes} minutes)", wait.sentence),
+            sentence: format!("{} (for more than {time})", wait.sentence),
             retry_at: None,
         });
     }
@@ -230,7 +231,8 @@ impl Run<'_> {
                 format!("{} waits: {what} yet; {file} brings it", item.title)
             }
             None => format!(
-                "{} waits: {what}; nothing in the release provides it, an operator may create it at run time",
+                "{} waits: {what}; nothing in the release provides it, an operator may create it at run time. If none \
+                 does, bring its CustomResourceDefinition, or take it out of the release",
                 item.title
             ),
         };

@@ -40,6 +40,8 @@ pub(crate) struct Laws {
     last: BTreeMap<Key, (Bytes, String)>,
     /// Writes sent, accepted or not, by object.
     sent: BTreeMap<Key, u64>,
+    /// Resources of which a fault said that they are not there.
+    denied: BTreeSet<String>,
     /// Requests for single objects, of any sort.
     single: u64,
     /// Accepted writes.
@@ -157,7 +159,7 @@ impl Laws {
         let (step, title) = (self.tasks[task].step, self.tasks[task].object.clone());
         let is_definition = self.is_update && key.starts_with("customresourcedefinitions");
         match step {
-            Step::Delete if is_there(&key) => {
+            Step::Delete if is_there(&key) && !self.was_denied(&key) => {
                 self.breaks(format!("{title} counts as removed and is still there"));
             }
             Step::Gate if !self.well.contains(&key) => {
@@ -216,6 +218,15 @@ impl Laws {
         if let Some(task) = task.filter(|task| self.waiting.contains(task)) {
             self.due.entry(task).or_insert(now);
         }
+    }
+
+    /// A fault told the engine that something is not there: nobody can know better.
+    pub(crate) fn denies(&mut self, resource: &str) {
+        self.denied.insert(resource.to_owned());
+    }
+
+    fn was_denied(&self, key: &Key) -> bool {
+        key.split(' ').next().is_some_and(|resource| self.denied.contains(resource))
     }
 
     // --- what the engine sends ---

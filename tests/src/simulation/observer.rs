@@ -168,6 +168,9 @@ impl Observer {
     /// Reads along in an answer to a list or a watch.
     async fn watch(&self, address: &Address, is_watch: bool, response: Response<Body>) -> Response<Body> {
         let (observer, resource) = (self.clone(), address.resource.clone());
+        if response.status() == StatusCode::NOT_FOUND && response.headers().contains_key(FAULT_HEADER) {
+            self.state().laws.denies(&resource);
+        }
         let (parts, body) = response.into_parts();
         if is_watch {
             let mut rest = Vec::new();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_is_over_leaves_nothing_open_and_one_in_the_middle_does() {
+    fn in_the_middle_of_a_run_something_is_open() {
         let mut board = Board::new();
         let mut most = 0;
         for event in whole() {

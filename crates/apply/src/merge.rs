@@ -1,7 +1,7 @@
 //! Make one object out of a manifest and a live object, where server-side apply cannot work.
 //!
-//! The reference merges field by field, by hand-written rules per kind. Here the rules are one table ([`rules`]), and one walk
-//! over manifest and live object turns them into [`edit`]s. Two questions are asked of that list: [`merge`] makes all the
+//! The reference merges field by field, by hand-written rules per kind. Here the rules are one table (`rules`), and one walk
+//! over manifest and live object turns them into `edit`s. Two questions are asked of that list: [`merge`] makes all the
 //! edits, [`clear`] names those that take away what the manifest leaves out, which server-side apply never does.
 
 mod default;

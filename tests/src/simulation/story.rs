@@ -152,7 +152,8 @@ fn fault(draw: &mut Draw, number: usize) -> Value {
         1 => (json!({"refuse": {"code": 401}}), all),
         2 => (json!({"refuse": {"code": 403}}), writes),
         3 => (json!({"refuse": {"code": 403}}), watches),
-        4 => (json!({"refuse": {"code": 404}}), all),
+        // Not for reads of one object and deletes: there a false 404 cannot be told from a true one.
+        4 => (json!({"refuse": {"code": 404}}), json!({"verbs": ["create", "patch", "list", "watch"]})),
         5 => (json!({"refuse": {"code": 409}}), writes),
         6 => (json!({"refuse": {"code": 429, "retryAfter": span(draw.between(1, 30))}}), all),
         7 => (json!({"refuse": {"code": 500}}), all),

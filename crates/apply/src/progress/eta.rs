@@ -22,7 +22,7 @@ const LEFT_OUT: f64 = 0.04;
 /// From this part of the way on an interval that is wider than this part of the whole is of no use: it is cut at both
 /// sides.
 const LATE: f64 = 0.35;
-const WIDEST: f64 = 0.48;
+const WIDEST: f64 = 0.42;
 /// How long a slow step takes, as far as anybody can say before.
 const EXPECTED: Seconds = 95.0;
 /// A step shorter than this was good when it was looked at, and says nothing about those that have work to do.

@@ -48,6 +48,30 @@ const HOUSE: &[Room] = &[
         imports: &["lockstep-api", "lockstep-payload", "lockstep-graph"],
         must_not_reach: PURE,
     },
+    Room { name: "lockstep-health", imports: &["lockstep-api"], must_not_reach: PURE },
+    Room {
+        name: "lockstep-apply",
+        imports: &[
+            "lockstep-api",
+            "lockstep-graph",
+            "lockstep-health",
+            "lockstep-payload",
+            "lockstep-schema",
+        ],
+        must_not_reach: &[TERMINAL, TESTING],
+    },
+    Room {
+        name: "lockstep-rehearsal",
+        imports: &[
+            "lockstep-apply",
+            "lockstep-graph",
+            "lockstep-health",
+            "lockstep-lab",
+            "lockstep-payload",
+            "lockstep-view",
+        ],
+        must_not_reach: &[TESTING],
+    },
     Room {
         name: "lockstep-lab",
         imports: &["lockstep-api", "lockstep-payload", "lockstep-schema"],
@@ -57,9 +81,11 @@ const HOUSE: &[Room] = &[
         name: "lockstep",
         imports: &[
             "lockstep-api",
+            "lockstep-apply",
             "lockstep-graph",
             "lockstep-lab",
             "lockstep-payload",
+            "lockstep-rehearsal",
             "lockstep-schema",
             "lockstep-view",
         ],

@@ -16,17 +16,6 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn rehearse_walks_the_bundled_release_and_says_that_it_is_dry() {
-    let run = lockstep(&["rehearse"]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    insta::assert_snapshot!("rehearse", run.stdout);
-    let walked = json(&["rehearse", SECOND, "--mode", "installing", "-o", "json"]);
-    assert_eq!(walked["dryWalk"], true);
-    assert_eq!(walked["done"], walked["tasks"]);
-    assert_eq!(walked["version"], "1.1.0");
-}
-
-#[test]
 fn release_info_fits_on_one_screen_and_has_three_forms() {
     let text = lockstep(&["release", "info", FIRST, "--release-image", "registry.example.com/release:1.0.0"]);
     insta::assert_snapshot!("info", text.stdout);
@@ -199,6 +188,9 @@ fn exit_codes_are_those_of_the_documented_table() {
         "release graph",
         "release lint",
         "rehearse",
+        "replay",
+        "apply",
+        "diff",
         "version",
         "completion",
         "man",
@@ -247,13 +239,16 @@ fn colour_follows_the_flag_and_the_environment() {
 
 #[test]
 fn every_command_has_help_with_examples_and_a_manual_page() {
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 10] = [
         &[],
         &["release", "info"],
         &["release", "objects"],
         &["release", "graph"],
         &["release", "lint"],
         &["rehearse"],
+        &["replay"],
+        &["apply"],
+        &["diff"],
         &["completion"],
     ];
     for command in commands {

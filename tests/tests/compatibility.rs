@@ -4,6 +4,9 @@
 //! `LOCKSTEP_BLESS=1` writes the page instead of comparing it.
 
 #[cfg(test)]
+#[path = "compatibility/apply.rs"]
+mod apply;
+#[cfg(test)]
 #[path = "compatibility/definitions.rs"]
 mod definitions;
 #[cfg(test)]
@@ -59,13 +62,14 @@ the case and compares; what is not listed here and differs is a bug. D and a num
 <!-- Written by the suite `compatibility` from its list: LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test compatibility -->
 ";
 
-fn sections() -> [(&'static str, &'static [Difference]); 5] {
+fn sections() -> [(&'static str, &'static [Difference]); 6] {
     [
         ("Reading a release", reading::DIFFERENCES),
         ("Limits", limits::DIFFERENCES),
         ("Order and runs", order::DIFFERENCES),
         ("Reports", report::DIFFERENCES),
         ("ClusterVersion and the definitions", definitions::DIFFERENCES),
+        ("Applying objects", apply::DIFFERENCES),
     ]
 }
 

@@ -4,6 +4,7 @@
 //! the files in the page cache. Beside it, in the same run, the floor: reading the same files and parsing the same objects
 //! as JSON, without YAML and without any rule.
 
+mod kube;
 mod lab;
 mod measure;
 
@@ -19,6 +20,7 @@ use crate::Error;
 use crate::error::io_error;
 use crate::kube::variable;
 use crate::workspace::{build_release, commit, root, target_folder};
+pub use kube::kube;
 pub use lab::lab;
 use measure::{Sample, median, peak_memory, phases};
 

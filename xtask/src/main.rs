@@ -16,6 +16,9 @@ Commands:
                     run one of the suites that find more the longer they run
   bench payload     measure how fast and in how much memory a release is read
   bench lab         measure how fast the lab takes a release, beside a real API server
+  bench kube [--only pairs|flood|steady|large]... [--pairs N] [--minutes N] [--changes N] [--seed N]
+                    measure an installation beside a bare flood of the same objects, and what it costs to stay
+                    installed, on real API servers
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
   schema [--check]  write the files in crates/schema/data from a real API server; with --check only compare
@@ -87,7 +90,8 @@ fn bench(arguments: &[&str]) -> Result<ExitCode, Error> {
     match arguments {
         ["payload"] => Ok(code(xtask::bench::payload(&mut io::stdout())?)),
         ["lab"] => Ok(code(xtask::bench::lab(&mut io::stdout())?)),
-        _ => Ok(usage("`bench` wants `payload` or `lab`")),
+        ["kube", rest @ ..] => Ok(code(xtask::bench::kube(rest, &mut io::stdout())?)),
+        _ => Ok(usage("`bench` wants `payload`, `lab` or `kube`")),
     }
 }
 

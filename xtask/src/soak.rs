@@ -1,5 +1,7 @@
 //! `cargo xtask soak`: the suites that find more the longer they run.
 
+mod mutants;
+
 use std::io::{BufRead as _, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -29,9 +31,11 @@ enum Action {
     Suite { file: &'static str, rounds_variable: &'static str },
     /// An example of the `tests` package that takes minutes and seed as arguments and judges itself.
     Program { example: &'static str },
+    /// The simulation against engines that are broken on purpose, with so many seeds at most.
+    Mutants,
 }
 
-const SOAKS: [Soak; 2] = [
+const SOAKS: [Soak; 6] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -45,6 +49,34 @@ const SOAKS: [Soak; 2] = [
         amount: 10,
         seed_variable: "LOCKSTEP_SOAK_SEED",
         action: Action::Program { example: "lab_soak" },
+    },
+    Soak {
+        name: "simulation",
+        what: "the engine in small worlds with faults, people and crashes; 10 times what `test` does",
+        amount: 2000,
+        seed_variable: "LOCKSTEP_FIRST_SEED",
+        action: Action::Suite { file: "simulation", rounds_variable: "LOCKSTEP_SEEDS" },
+    },
+    Soak {
+        name: "mutants",
+        what: "ten engines that are broken on purpose: the simulation must find each of them; prints the first seed",
+        amount: 200,
+        seed_variable: "LOCKSTEP_FIRST_SEED",
+        action: Action::Mutants,
+    },
+    Soak {
+        name: "kill",
+        what: "kill -9 at random moments of installations and updates on a real server; 10 times what `test` does",
+        amount: 100,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "engine_kill", rounds_variable: "LOCKSTEP_ROUNDS" },
+    },
+    Soak {
+        name: "eta",
+        what: "rehearsals with other seeds: how often the true end lay in the interval that was told at half time",
+        amount: 100,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "eta", rounds_variable: "LOCKSTEP_ROUNDS" },
     },
 ];
 
@@ -69,6 +101,7 @@ pub fn run(name: &str, amount: Option<u64>, out: &mut dyn Write) -> Result<bool,
             let rounds = named.unwrap_or_else(|| soak.amount.to_string());
             suite(soak, file, (rounds_variable, &rounds), &seed, out)
         }
+        Action::Mutants => mutants::run(amount.unwrap_or(soak.amount), out),
         Action::Program { example } => program(soak, example, amount.unwrap_or(soak.amount), &seed, out),
     }
 }

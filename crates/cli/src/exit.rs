@@ -7,8 +7,14 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// Nothing to complain about: 0.
     Clean,
-    /// The work was done and found something at or above the asked severity: 1.
+    /// The work was done and found what the reader must know: findings, differences, a run that failed: 1.
     Findings,
+    /// What was asked cannot be answered: 2.
+    Unknown,
+    /// The time was over: 124.
+    TimedOut,
+    /// Ctrl-C: 130, as shells count it.
+    Interrupted,
 }
 
 /// A mistake in how the command was called that the argument parser cannot see, or input that cannot be judged: 2.
@@ -28,6 +34,9 @@ pub(crate) fn code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
+        Ok(Outcome::Unknown) => ExitCode::from(2),
+        Ok(Outcome::TimedOut) => ExitCode::from(124),
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {
             crate::output::error(&error);
             ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use lockstep_lab::{
@@ -19,6 +18,7 @@ use crate::args::UpArgs;
 use crate::exit::{Outcome, UsageError};
 use crate::lab_operators::read_scenario;
 use crate::output;
+use crate::stop::Stop;
 
 /// `lockstep lab up`
 pub(crate) fn up(args: &UpArgs) -> anyhow::Result<Outcome> {
@@ -93,28 +93,6 @@ fn problems() -> impl Fn(LogLine) + Send + Sync + 'static {
 
 /// How many problems of the world are told; who has seen these knows that something is wrong.
 const MOST_PROBLEMS: usize = 1000;
-
-/// Ctrl-C, or what `kill` sends.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-// === impl Stop ===
-
-impl Stop {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn wait(&mut self) {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
 
 /// Adds the faults of a scenario; what is wrong with them is wrong usage.
 fn add_faults(lab: &Lab, scenario: &Scenario) -> anyhow::Result<()> {

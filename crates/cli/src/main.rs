@@ -1,15 +1,23 @@
 //! The `lockstep` command.
 
+mod apply;
 mod args;
 mod bundle;
+mod cluster;
+mod diff;
+mod display;
 mod exit;
 mod flow;
 mod lab;
 mod lab_operators;
 mod meta;
 mod output;
+mod prune;
 mod rehearse;
 mod release;
+mod replay;
+mod stop;
+mod target;
 
 use std::process::ExitCode;
 
@@ -29,7 +37,10 @@ fn main() -> ExitCode {
             ReleaseCommand::Graph(args) => release::graph::run(&args),
             ReleaseCommand::Lint(args) => release::lint::run(&args),
         },
+        Command::Apply(args) => apply::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Lab(args) => match args.command {
             LabCommand::Up(args) => lab::up(&args),
             LabCommand::Operators(args) => lab_operators::run(&args),

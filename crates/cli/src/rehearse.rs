@@ -1,123 +1,134 @@
-//! `lockstep rehearse`: until there is an embedded cluster, a dry walk over the graph.
+//! `lockstep rehearse`
 
-use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::json;
 
-use lockstep_graph::{Frontier, Graph, Role, Stage, Task, build, stages};
-use lockstep_payload::{DiskFiles, Files};
-use lockstep_view::table::Table;
+use lockstep_apply::progress::{Board, Event, Happening, Outcome as RunOutcome};
+use lockstep_graph::{Mode, Task, build};
+use lockstep_lab::Scenario;
+use lockstep_payload::{DiskFiles, Files, Release, Selection};
+use lockstep_rehearsal::report::{About, report};
+use lockstep_rehearsal::{Rehearsal, Target};
+use lockstep_view::flow::flow_svg;
+use lockstep_view::report::report_html;
 
 use crate::args::{RehearseArgs, RehearseOutput};
+use crate::display::{Display, Form, View};
 use crate::exit::Outcome;
-use crate::{bundle, output, release};
+use crate::lab_operators::read_scenario;
+use crate::replay::Pace;
+use crate::{bundle, flow, output, release};
 
-const LABEL: &str =
-    "DRY WALK: no cluster is involved and nothing is applied; every task is assumed to succeed.";
+/// Stands for the release image where none is named.
+const REHEARSED_IMAGE: &str = "registry.example.com/release:rehearsed";
 
 pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
-    let files: Box<dyn Files> = match &args.release {
-        Some(folder) => Box::new(DiskFiles::open(folder)?),
-        None => Box::new(bundle::example()),
+    let scenario = match &args.scenario {
+        Some(file) => read_scenario(file)?,
+        None => Scenario::default(),
     };
-    let (release, selection) = release::load(files.as_ref(), &args.selection)?;
-    release::tell_skipped(&release);
-    let (mode, order) = (args.order.mode.into(), args.order.install_order.into());
-    let graph = build(Task::list(release.selected(&selection)), mode, order, 0);
-    let walk = walk(&graph)?;
-    let (version, source) = (&release.metadata.version, files.name());
+    let seed = args.seed.or(scenario.seed).unwrap_or_default();
+    let (target, selection) = load(args, args.release.as_deref())?;
+    let from = args.from.as_deref().map(|folder| load(args, Some(folder))).transpose()?;
+    let rehearsal = Rehearsal {
+        target: Target { release: &target, selection: &selection },
+        from: from.as_ref().map(|(release, selection)| Target { release, selection }),
+        install_order: args.install_order.into(),
+        scenario,
+        seed,
+        speed: None,
+        timeout: args.timeout,
+        hold: args.hold,
+    };
+    let boards = play(args, &rehearsal)?;
+    let is_good =
+        boards.last().and_then(Board::ended).is_some_and(|end| end.outcome == RunOutcome::Converged);
     match args.output {
-        RehearseOutput::Text => {
-            let head =
-                format!("{LABEL}\n\nRelease {version} from {source}\n{}\n\n", args.selection.summary());
-            output::print(&(head + &text(&graph, &walk)))?;
-        }
+        RehearseOutput::Text => output::print(&summaries(&boards, seed))?,
         RehearseOutput::Json => output::print_json(&json!({
             "apiVersion": "lockstep.dev/v1",
             "kind": "Rehearsal",
-            "dryWalk": true,
-            "version": version,
-            "source": source,
-            "mode": mode,
-            "installOrder": order,
-            "tasks": graph.tasks.len(),
-            "done": walk.done,
-            "gates": walk.gates,
-            "widest": walk.widest,
-            "stages": stages(&graph),
+            "seed": seed,
+            "converged": is_good,
+            "acts": boards.iter().map(Board::summary).collect::<Vec<_>>(),
         }))?,
+        RehearseOutput::Jsonl => {}
     }
-    Ok(Outcome::Clean)
+    if let Some(file) = &args.report {
+        write_report(args, file, &rehearsal, &boards)?;
+    }
+    Ok(if is_good { Outcome::Clean } else { Outcome::Findings })
 }
 
-/// What a walk went through.
-struct Walk {
-    done: usize,
-    gates: usize,
-    /// Most tasks that could run at the same time.
-    widest: usize,
+fn load(args: &RehearseArgs, folder: Option<&Path>) -> anyhow::Result<(Release, Selection)> {
+    let files: Box<dyn Files> = match folder {
+        Some(folder) => Box::new(DiskFiles::open(folder)?),
+        None => Box::new(bundle::example()),
+    };
+    // Nobody pulls it in the lab, but the operator's own Deployment needs one.
+    let selection = args.selection.or_release_image(REHEARSED_IMAGE);
+    let (release, selection) = release::load(files.as_ref(), &selection)?;
+    release::tell_skipped(&release);
+    Ok((release, selection))
 }
 
-/// Walks the graph in rounds: in each, everything that is ready starts and succeeds.
-fn walk(graph: &Graph) -> anyhow::Result<Walk> {
-    let mut frontier = Frontier::new(graph);
-    let mut walk = Walk { done: 0, gates: 0, widest: 0 };
-    while !frontier.is_done() {
-        let ready: Vec<usize> = frontier.ready().collect();
-        anyhow::ensure!(
-            !ready.is_empty(),
-            "the graph of this release cannot be walked to its end; this is a bug"
-        );
-        walk.widest = walk.widest.max(ready.len());
-        for node in ready {
-            let task = frontier.start(node).context("starting a ready node")?;
-            frontier.finish(node).context("finishing a started node")?;
-            walk.done += 1;
-            walk.gates += usize::from(graph.tasks[task].role == Role::Gate);
+/// Runs all acts and shows them; gives the board of each.
+///
+/// NB: the run is always in virtual time and an event that is shown later holds it up, so that a speed changes nothing
+/// of what happens.
+fn play(args: &RehearseArgs, rehearsal: &Rehearsal<'_>) -> anyhow::Result<Vec<Board>> {
+    let form = match args.output {
+        RehearseOutput::Text => Some(Form::fitting(false, args.verbose)),
+        RehearseOutput::Jsonl => Some(Form::JsonLines),
+        RehearseOutput::Json => None,
+    };
+    // Between two events that are shown with pauses time goes by; otherwise it jumps.
+    let display = form.map(|form| Display::new(form, args.speed.unwrap_or_default()));
+    let mut view = View::new(display, args.record.as_deref(), None)?;
+    let mut pace = args.speed.map(Pace::new);
+    let mut boards: Vec<Board> = Vec::new();
+    rehearsal.run(|event: &Event| {
+        let is_beginning = matches!(event.what, Happening::Began { .. });
+        if is_beginning {
+            boards.push(Board::new());
         }
-    }
-    Ok(walk)
+        if let Some(board) = boards.last_mut() {
+            board.on(event);
+        }
+        if let Some(pace) = &mut pace {
+            pace.wait(event.at, is_beginning, || view.tick());
+        }
+        view.take(event);
+    })?;
+    view.finish()?;
+    Ok(boards)
 }
 
-fn text(graph: &Graph, walk: &Walk) -> String {
-    let mut table = Table::new(["stage", "level", "tasks", "side by side", "gates"]);
-    for (number, stage) in (1..).zip(stages(graph)) {
-        let tasks: usize = stage.lanes.iter().map(|lane| lane.tasks.len()).sum();
-        let level = stage.level_text().unwrap_or_else(|| "(none)".to_owned());
-        let gates = gates(graph, &stage);
-        table.row([number.to_string(), level, tasks.to_string(), components(&stage), gates]);
-    }
-    let mut out = format!("{table}\n");
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "walked {} of {} tasks through {} gates; at most {} could run at the same time",
-        walk.done,
-        graph.tasks.len(),
-        walk.gates,
-        walk.widest
-    );
-    out
+fn summaries(boards: &[Board], seed: u64) -> String {
+    let texts = boards.iter().map(|board| format!("\n{}", board.summary().text()));
+    texts.collect::<String>() + &format!("\nrehearsed in virtual time with seed {seed}\n")
 }
 
-fn components(stage: &Stage) -> String {
-    let names: Vec<&str> =
-        stage.lanes.iter().map(|lane| lane.component.as_deref().unwrap_or("(none)")).collect();
-    match names.as_slice() {
-        names if names.len() > 4 => format!("{} components", names.len()),
-        names => names.join(", "),
-    }
-}
-
-fn gates(graph: &Graph, stage: &Stage) -> String {
-    let tasks = stage.lanes.iter().flat_map(|lane| &lane.tasks).map(|task| &graph.tasks[*task]);
-    let names: Vec<String> = tasks
-        .filter_map(|task| match task.role {
-            Role::Gate => Some(task.id.name.clone()),
-            Role::Barrier => Some(format!("job {}", task.id.name)),
-            Role::Plain => None,
-        })
-        .collect();
-    if names.is_empty() { "–".to_owned() } else { names.join(", ") }
+fn write_report(
+    args: &RehearseArgs,
+    file: &Path,
+    rehearsal: &Rehearsal<'_>,
+    boards: &[Board],
+) -> anyhow::Result<()> {
+    let Target { release, selection } = rehearsal.target;
+    let mode = if rehearsal.from.is_some() { Mode::Updating } else { Mode::Installing };
+    let order = rehearsal.install_order;
+    let graph = build(Task::list(release.selected(selection)), mode, order, 0);
+    let cluster = args.selection.summary();
+    let about = About {
+        cluster: cluster.clone(),
+        seed: rehearsal.seed,
+        scenario: args.scenario.as_ref().map(|file| file.display().to_string()),
+        graph_svg: Some(flow_svg(&flow::of(release, &graph, mode, order, &cluster))),
+    };
+    fs::write(file, report_html(&report(&about, boards)))
+        .with_context(|| format!("writing the report {}", file.display()))
 }

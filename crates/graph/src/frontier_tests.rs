@@ -242,3 +242,12 @@ proptest! {
         prop_assert_eq!(outcome(0), outcome(13));
     }
 }
+
+#[test]
+fn a_preferred_task_starts_before_one_with_a_longer_chain() {
+    let graph = a_graph(&["a b c", "d", "e"], &[]);
+    let frontier = Frontier::new(&graph);
+    assert_eq!(frontier.ready().collect::<Vec<_>>(), [0, 1, 2], "the longest chain first");
+    let frontier = frontier.preferring(vec![1, 0, 0, 2, 0]);
+    assert_eq!(frontier.ready().collect::<Vec<_>>(), [2, 0, 1]);
+}

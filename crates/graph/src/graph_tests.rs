@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::order::{InstallOrder, Mode, build, by_run_level_and_component, flatten};
+use crate::order::{InstallOrder, Mode, build, by_run_level_and_component, flatten, loosen};
 use crate::task::fixture::tasks;
 
 /// `index: tasks in[…] out[…]`, with files shortened as in the specification's tables.
@@ -287,4 +287,17 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn an_installation_applies_a_component_side_by_side_up_to_its_gate() {
+    let mut tasks = tasks(&["0000_10_a_1", "0000_10_a_2", "0000_10_a_3", "0000_10_a_4", "0000_10_a_5"]);
+    tasks[2].role = Role::Gate;
+    let mut graph = Graph::serial(tasks);
+    graph.parallelize(loosen);
+    let of = |task: TaskId| graph.nodes.iter().position(|node| node.tasks == [task]).unwrap();
+    assert!(graph.nodes[of(0)].before == graph.nodes[of(1)].before, "side by side");
+    assert_eq!(graph.nodes[of(2)].before, [of(0), of(1)], "the gate after both");
+    assert_eq!(graph.nodes[of(3)].before, [of(2)]);
+    assert_eq!(graph.nodes[of(4)].before, [of(2)]);
 }

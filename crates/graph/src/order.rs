@@ -1,7 +1,7 @@
 //! How a serial list of tasks is broken up: by run level and component, flat, shuffled.
 
 use crate::graph::Graph;
-use crate::task::{Task, TaskId};
+use crate::task::{Role, Task, TaskId, Treatment};
 
 /// Buckets run one after the other; the nodes of a bucket side by side; the tasks of a node in order.
 pub type Buckets = Vec<Vec<Vec<TaskId>>>;
@@ -88,6 +88,22 @@ pub fn flatten(tasks: &[Task], node: &[TaskId]) -> Buckets {
     let same_level_and_component =
         |a: &TaskId, b: &TaskId| is_same(tasks[*a].run_level.as_ref(), tasks[*b].run_level.as_ref());
     vec![node.chunk_by(same_level_and_component).map(<[TaskId]>::to_vec).collect()]
+}
+
+/// The tasks of a component side by side, as far as nothing in it waits for something: what follows a gate or a removal
+/// still comes after it.
+///
+/// For an installation: nothing is replaced there, so the order of files says only what is needed before what, and a
+/// task whose kind or namespace is missing waits for exactly that.
+pub fn loosen(tasks: &[Task], node: &[TaskId]) -> Buckets {
+    if node.len() <= 1 {
+        return Vec::new();
+    }
+    let holds =
+        |task: &TaskId| tasks[*task].role != Role::Plain || tasks[*task].treatment == Treatment::Delete;
+    node.chunk_by(|a, b| !holds(a) && !holds(b))
+        .map(|chunk| chunk.iter().map(|task| vec![*task]).collect())
+        .collect()
 }
 
 fn chunks_by_component(tasks: &[Task], level: &[TaskId]) -> Vec<Vec<TaskId>> {

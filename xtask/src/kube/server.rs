@@ -4,12 +4,15 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use super::ports::Ports;
 use super::process::{Process, Watchdog};
@@ -35,8 +38,13 @@ pub struct ServerOptions {
     pub controller_manager: bool,
     /// Also write one JSON line per request, see [`Server::audit_log`].
     pub audit_log: bool,
+    /// More administrators, each with a kubeconfig of its own: an audit log tells them apart. See
+    /// [`Server::kubeconfig_of`].
+    pub users: Vec<String>,
     /// More flags for the API server, such as `--runtime-config=api/all=true`.
     pub api_server_flags: Vec<String>,
+    /// More flags for the controller manager, such as `--controllers=*,-job-controller`.
+    pub controller_manager_flags: Vec<String>,
 }
 
 /// A running private Kubernetes; dropping it ends its processes and removes its folder.
@@ -79,6 +87,11 @@ impl Server {
     /// The credentials of a cluster administrator, as a kubeconfig file.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// The credentials of one of [`ServerOptions::users`], as a kubeconfig file.
+    pub fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        self.folder().join(format!("kubeconfig-{user}"))
     }
 
     /// The audit log, when [`ServerOptions::audit_log`] asked for one: a JSON event per line.
@@ -160,7 +173,7 @@ impl Server {
             is_complete_key(&fs::read_to_string(&key).unwrap_or_default()) && accepts(client_port)
         })?;
 
-        server.write_credentials(secure_port)?;
+        server.write_credentials(secure_port, &options.users)?;
         let flags = server.api_server_flags(options, &key, client_port, secure_port)?;
         server.launch("kube-apiserver", &flags)?;
         server.wait_until("did not become ready", |server| {
@@ -168,7 +181,7 @@ impl Server {
         })?;
 
         if options.controller_manager {
-            let flags = server.controller_manager_flags(&key);
+            let flags = server.controller_manager_flags(options, &key);
             server.launch("kube-controller-manager", &flags)?;
             server.wait_until("did not create the default service account", |server| {
                 server.raw("/api/v1/namespaces/default/serviceaccounts/default").is_ok()
@@ -207,23 +220,32 @@ impl Server {
         fs::write(&file, text).map_err(io_error(format!("writing `{}`", file.display())))
     }
 
-    /// A token of this instance alone, so that another one on a port of ours is never taken for it.
-    fn write_credentials(&self, port: u16) -> Result<(), Error> {
-        let token = random_name();
-        self.write("tokens.csv", &format!("{token},admin,admin,\"system:masters\"\n"))?;
-        let authority = self.folder().join("certificates/apiserver.crt");
-        let text = serde_json::json!({
+    /// Tokens of this instance alone, so that another one on a port of ours is never taken for it.
+    fn write_credentials(&self, port: u16, users: &[String]) -> Result<(), Error> {
+        let mut tokens = String::new();
+        let named = users.iter().map(|user| (user.as_str(), self.kubeconfig_of(user)));
+        for (user, file) in iter::once(("admin", self.kubeconfig.clone())).chain(named) {
+            let token = random_name();
+            tokens.extend([&token, ",", user, ",", user, ",\"system:masters\"\n"]);
+            let text = format!("{:#}\n", self.credentials(port, user, &token));
+            fs::write(&file, text).map_err(io_error(format!("writing `{}`", file.display())))?;
+        }
+        self.write("tokens.csv", &tokens)
+    }
+
+    /// A kubeconfig.
+    fn credentials(&self, port: u16, user: &str, token: &str) -> Value {
+        json!({
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "private",
-            "contexts": [{"name": "private", "context": {"cluster": "private", "user": "admin"}}],
+            "contexts": [{"name": "private", "context": {"cluster": "private", "user": user}}],
             "clusters": [{"name": "private", "cluster": {
                 "server": format!("https://127.0.0.1:{port}"),
-                "certificate-authority": authority,
+                "certificate-authority": self.folder().join("certificates/apiserver.crt"),
             }}],
-            "users": [{"name": "admin", "user": {"token": token}}],
-        });
-        self.write("kubeconfig", &format!("{text:#}\n"))
+            "users": [{"name": user, "user": {"token": token}}],
+        })
     }
 
     fn api_server_flags(
@@ -261,15 +283,17 @@ impl Server {
         Ok(flags)
     }
 
-    fn controller_manager_flags(&self, key: &Path) -> Vec<String> {
-        vec![
+    fn controller_manager_flags(&self, options: &ServerOptions, key: &Path) -> Vec<String> {
+        let mut flags = vec![
             format!("--kubeconfig={}", self.kubeconfig.display()),
             format!("--service-account-private-key-file={}", key.display()),
             "--root-ca-file=certificates/apiserver.crt".into(),
             "--leader-elect=false".into(),
             // No port at all: nobody asks it anything.
             "--secure-port=0".into(),
-        ]
+        ];
+        flags.extend(options.controller_manager_flags.iter().cloned());
+        flags
     }
 }
 

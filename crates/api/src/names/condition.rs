@@ -49,3 +49,28 @@ pub const UPGRADEABLE_UPGRADE_IN_PROGRESS: &str = "UpgradeableUpgradeInProgress"
 pub const RECOMMENDED: &str = "Recommended";
 /// An update risk applies to this cluster.
 pub const APPLIES: &str = "Applies";
+
+// Of the kinds of Kubernetes itself, and of objects that keep to its conventions.
+
+/// A Deployment cannot create or delete Pods.
+pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+/// A Job finished well.
+pub const COMPLETE: &str = "Complete";
+/// A Job gave up.
+pub const FAILED: &str = "Failed";
+/// A Job is about to give up.
+pub const FAILURE_TARGET: &str = "FailureTarget";
+/// A Job has succeeded, and its last Pods are ending.
+pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
+/// A definition is served.
+pub const ESTABLISHED: &str = "Established";
+/// The names of a definition belong to it.
+pub const NAMES_ACCEPTED: &str = "NamesAccepted";
+/// A Pod has its node.
+pub const POD_SCHEDULED: &str = "PodScheduled";
+/// A Pod, a Node or another object is ready for use.
+pub const READY: &str = "Ready";
+/// The controller of an object is at work.
+pub const RECONCILING: &str = "Reconciling";
+/// The controller of an object cannot go on.
+pub const STALLED: &str = "Stalled";

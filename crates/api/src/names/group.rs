@@ -28,6 +28,8 @@ pub const BATCH: &str = "batch";
 pub const COORDINATION: &str = "coordination.k8s.io";
 /// Service monitors and alert rules.
 pub const MONITORING: &str = "monitoring.coreos.com";
+/// Operators that are installed after the platform.
+pub const OPERATORS: &str = "operators.coreos.com";
 /// Requests for cloud credentials.
 pub const CLOUD_CREDENTIAL: &str = "cloudcredential.openshift.io";
 /// Our own documents: outputs, scenarios, recordings.

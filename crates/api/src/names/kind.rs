@@ -64,3 +64,5 @@ pub const LEASE: &str = "Lease";
 pub const DOCKER_IMAGE: &str = "DockerImage";
 /// A request for cloud credentials.
 pub const CREDENTIALS_REQUEST: &str = "CredentialsRequest";
+/// The namespaces that the operators of a namespace watch.
+pub const OPERATOR_GROUP: &str = "OperatorGroup";

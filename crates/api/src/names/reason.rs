@@ -57,6 +57,44 @@ pub const WORKLOAD_NOT_PROGRESSING: &str = "WorkloadNotProgressing";
 pub const PROGRESS_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 /// A Job or Pod ran out of time, in its own words.
 pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+/// Pods of the new generation are on their way.
+pub const ROLLING_OUT: &str = "RollingOut";
+/// No Pod could be created, in the words of the controllers.
+pub const FAILED_CREATE: &str = "FailedCreate";
+/// A Job has not finished.
+pub const JOB_RUNNING: &str = "JobRunning";
+/// A Job is told not to run.
+pub const JOB_SUSPENDED: &str = "JobSuspended";
+/// A Job failed and does not say why.
+pub const JOB_FAILED: &str = "JobFailed";
+
+// Of Pods; the words are those of the node, where it has one.
+
+/// An image cannot be pulled; the node tries again.
+pub const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
+/// A container ends again and again.
+pub const CRASH_LOOP_BACK_OFF: &str = "CrashLoopBackOff";
+/// No node fits.
+pub const UNSCHEDULABLE: &str = "Unschedulable";
+/// A Pod ended without success.
+pub const POD_FAILED: &str = "PodFailed";
+/// A Pod is on its way.
+pub const POD_STARTING: &str = "PodStarting";
+
+// Of any object.
+
+/// Somebody deleted the object, and it is not gone yet.
+pub const BEING_DELETED: &str = "BeingDeleted";
+/// The controller of the object has not seen its latest change.
+pub const NOT_OBSERVED: &str = "NotObserved";
+/// The object says that it is not ready.
+pub const NOT_READY: &str = "NotReady";
+/// A definition is not served yet.
+pub const NOT_ESTABLISHED: &str = "NotEstablished";
+/// The names of a definition are taken by another one.
+pub const NAMES_NOT_ACCEPTED: &str = "NamesNotAccepted";
+/// An API that another server serves is not answered.
+pub const API_NOT_AVAILABLE: &str = "APINotAvailable";
 
 // Of applying one manifest.
 

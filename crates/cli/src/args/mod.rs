@@ -1,19 +1,25 @@
 //! What can be typed: commands, flags and their help. Nothing is decided here.
 
+mod apply;
+mod cluster;
 mod lab;
+mod rehearse;
 mod selection;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
+pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
+pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use selection::SelectionArgs;
 
-/// Reads, orders, lints and walks releases of a Kubernetes platform.
+/// Reads, lints, rehearses and applies releases of a Kubernetes platform.
 ///
 /// A release is one folder that holds every manifest of a platform. Lockstep shows the order in which a cluster is
-/// brought to it, finds what is wrong with it, and walks it.
+/// brought to it, finds what is wrong with it, rehearses it, and brings clusters to it.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -25,7 +31,9 @@ pub(crate) struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  lockstep rehearse                                  walk the bundled example release
+  lockstep rehearse                                  install the bundled example release in an embedded cluster
+  lockstep diff ./4.20.0                             what would change in a cluster
+  lockstep apply ./4.20.0                            bring the cluster to the release
   lockstep release info ./4.20.0                     version, counts, run levels, operators
   lockstep release graph ./4.20.0 -o html > order.html
   lockstep release lint ./4.20.0 --all-combinations  find deadlocks before a cluster does
@@ -43,8 +51,14 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Look at a release: what is in it, in which order it runs, what is wrong with it.
     Release(ReleaseArgs),
-    /// Walk a release from start to end (a dry walk: no cluster, every task is assumed to succeed).
-    Rehearse(RehearseArgs),
+    /// Bring a cluster to a release, in order, and say what is waited for and why.
+    Apply(Box<ApplyArgs>),
+    /// Show what applying a release would change in a cluster, field by field.
+    Diff(Box<DiffArgs>),
+    /// Bring a release to an embedded cluster in virtual time, and sum up what took how long and why.
+    Rehearse(Box<RehearseArgs>),
+    /// Show a recorded run again.
+    Replay(ReplayArgs),
     /// Play a cluster: an embedded API server, scripted workloads and operators.
     Lab(LabArgs),
     /// Print the version of this command.
@@ -223,29 +237,6 @@ pub(crate) enum FailOn {
     Error,
     Warning,
     Info,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  lockstep rehearse
-  lockstep rehearse ./4.20.0 --mode updating")]
-pub(crate) struct RehearseArgs {
-    /// Folder of the release; without it the bundled example release.
-    #[arg(value_name = "RELEASE")]
-    pub(crate) release: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) order: OrderArgs,
-    /// Form of the output.
-    #[arg(short, long, value_enum, default_value_t = RehearseOutput::Text)]
-    pub(crate) output: RehearseOutput,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RehearseOutput {
-    Text,
-    Json,
 }
 
 #[derive(Debug, Args)]

@@ -62,6 +62,13 @@ impl SelectionArgs {
         !self.release_image.is_empty()
     }
 
+    /// The same, with another pull spec of the release image where none was given.
+    pub(crate) fn or_release_image(&self, pull_spec: &str) -> Self {
+        let release_image =
+            if self.has_release_image() { self.release_image.clone() } else { pull_spec.to_owned() };
+        Self { release_image, ..self.clone() }
+    }
+
     /// What the templates of a release are rendered with.
     pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions { release_image: self.release_image.clone(), profile: self.profile() }

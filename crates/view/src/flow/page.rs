@@ -6,7 +6,8 @@ use std::fmt::Write;
 use super::{Flow, Lane, Stage, TaskBox, counted};
 use crate::escape::{breakable, markup};
 
-const CSS: &str = include_str!("page.css");
+/// The look of all pages, then what only this one has.
+const CSS: &str = concat!(include_str!("../base.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// Up to this many manifests the lists are open from the start.

@@ -30,15 +30,20 @@ const AGGREGATED: [(&str, &str, &str); 2] =
 /// # Panics
 /// When it cannot be read.
 pub fn load(folder: &Path) -> (Release, Selection) {
-    let version = folder.file_name().unwrap_or_default().to_string_lossy();
     let files = DiskFiles::open(folder).expect("the folder of a release");
     let options = LoadOptions {
         profile: SELF_MANAGED_HIGH_AVAILABILITY.to_owned(),
-        release_image: format!("registry.example.com/release:{version}"),
+        release_image: release_image(folder),
     };
     let release = Release::load(&files, &options).expect("a release that can be read");
     let selection = selection(&release);
     (release, selection)
+}
+
+/// The pull spec that stands for the image of the release in a folder.
+pub fn release_image(folder: &Path) -> String {
+    let version = folder.file_name().unwrap_or_default().to_string_lossy();
+    format!("registry.example.com/release:{version}")
 }
 
 /// An example release of ours, and what a default cluster selects of it.

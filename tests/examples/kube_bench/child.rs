@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use lockstep_tests::cli;
+use lockstep_tests::releases::release_image;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -44,7 +45,7 @@ impl Process {
         let child = Command::new(cli::binary())
             .args(arguments)
             .arg(release)
-            .arg("--kubeconfig")
+            .args(["--release-image", &release_image(release), "--kubeconfig"])
             .arg(kubeconfig)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)

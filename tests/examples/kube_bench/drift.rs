@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::TryStreamExt as _;
 use kube::Client;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::{ApiResource, DynamicObject};
 use lockstep_api::names::kind;
 use lockstep_api::object::split_api_version;
@@ -68,10 +68,12 @@ async fn change(
     rng: &mut Rng,
 ) -> Result<Option<Duration>, Box<dyn Error>> {
     let api = api(object, client);
-    let live = api.get(&object.name).await?;
-    let version = live.metadata.resource_version.clone().unwrap_or_default();
-    let watch = WatchParams::default().fields(&format!("metadata.name={}", object.name));
-    let mut events = pin!(api.watch(&watch, &version).await?);
+    let selector = format!("metadata.name={}", object.name);
+    // By a list: the version of an old object itself may be too old for a watch.
+    let mut list = api.list(&ListParams::default().fields(&selector)).await?;
+    let live = list.items.pop().ok_or("it is not there")?;
+    let version = list.metadata.resource_version.unwrap_or_default();
+    let mut events = pin!(api.watch(&WatchParams::default().fields(&selector), &version).await?);
 
     // From before the request: nobody can be faster than that.
     let mut start = Instant::now();

@@ -12,15 +12,7 @@ use crate::stage::{LOCKSTEP, Stage, Subject};
 /// When an installation is given up.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// The installation by Lockstep.
-pub(crate) const APPLY: [&str; 7] = [
-    "apply",
-    "--mode",
-    "installing",
-    "--timeout",
-    "10m",
-    "--release-image",
-    "registry.example.com/release:bench",
-];
+pub(crate) const APPLY: [&str; 5] = ["apply", "--mode", "installing", "--timeout", "10m"];
 
 /// Measures one side.
 pub(crate) async fn run(subject: &Subject, side: &str) -> Result<Value, Box<dyn Error>> {

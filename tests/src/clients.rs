@@ -46,7 +46,21 @@ pub async fn of_text(kubeconfig: &str) -> Client {
     of(Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig that this process wrote")).await
 }
 
+/// A client as the engine connects to the server that a kubeconfig file names.
+///
+/// # Panics
+/// When the file cannot be used.
+pub async fn of_engine(kubeconfig: &Path) -> Client {
+    let config =
+        config(Kubeconfig::read_from(kubeconfig).expect("a kubeconfig that this process wrote")).await;
+    lockstep_apply::server::connect(config).expect("a kubeconfig that this process wrote")
+}
+
 async fn of(kubeconfig: Kubeconfig) -> Client {
+    Client::try_from(config(kubeconfig).await).expect("a kubeconfig that this process wrote")
+}
+
+async fn config(kubeconfig: Kubeconfig) -> Config {
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let mut config = config.expect("a kubeconfig that this process wrote");
@@ -54,7 +68,7 @@ async fn of(kubeconfig: Kubeconfig) -> Client {
     config.default_retry = false;
     // Packing answers for loopback would only cost time, on both ends.
     config.disable_compression = true;
-    Client::try_from(config).expect("a kubeconfig that this process wrote")
+    config
 }
 
 // === impl Call ===

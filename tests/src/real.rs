@@ -44,6 +44,8 @@ pub struct Real {
     _world: JoinSet<()>,
     /// The administrator.
     pub client: Client,
+    /// The same as the engine connects.
+    engine: Client,
     /// The server.
     pub kube: xtask::kube::Server,
 }
@@ -78,6 +80,7 @@ impl Real {
         let started = tokio::task::spawn_blocking(move || xtask::kube::Server::start(&options)).await;
         let kube = started.expect("no panic").unwrap_or_else(|error| failed(&error.to_string()));
         let client = clients::of_file(kube.kubeconfig()).await;
+        let engine = clients::of_engine(kube.kubeconfig()).await;
         for definition in aggregated_kinds() {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             let answer = Call::post(path, &definition).send(&client).await.expect("an answer");
@@ -89,12 +92,12 @@ impl Real {
         let world = World::new(client.clone(), Scenario::instant(), facts, clock, 1);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { failed(&format!("the world ended: {}", world.run().await)) });
-        Self { _world: tasks, client, kube }
+        Self { _world: tasks, client, engine, kube }
     }
 
     /// The server, as the engine sees it.
     pub fn server(&self) -> Server {
-        Server::new(self.client.clone())
+        Server::new(self.engine.clone())
     }
 
     /// Runs the engine once to the end; gives its events, too.

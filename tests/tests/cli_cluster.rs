@@ -100,6 +100,8 @@ fn a_release_is_applied_compared_changed_pruned_and_updated() {
     let replayed = ended(lockstep(&["replay", &recording, "--speed", "100000"]), 0);
     assert_eq!(last_line(&replayed), last_line(&applied));
 
+    let remembered = ["get", "configmap", "-n", "kube-system", "lockstep-version", "-o", "jsonpath={.data}"];
+    assert_eq!(cluster.kubectl(&remembered, ""), r#"{"completed":"1.0.0","set":"version"}"#);
     let again = ended(cluster.lockstep(&["apply", FIRST, "--timeout", "3m"]), 0);
     assert!(again.starts_with("00:00 updating 1.0.0: "), "{again}");
     assert!(
@@ -170,6 +172,8 @@ fn a_release_whose_operators_never_report_ends_with_124_and_their_names() {
     assert!(last_line(&text).contains("not converged in time"), "{text}");
     let missing: Vec<&str> = text.lines().filter(|line| line.contains(" missing: ")).collect();
     assert!(missing.iter().any(|line| line.contains("ClusterOperator")), "{text}");
+    let again = ended(cluster.lockstep(&["apply", FIRST, "--timeout", "1s"]), 124);
+    assert!(again.starts_with("00:00 installing 1.0.0: "), "it was never complete: {again}");
     let wrong = cluster.lockstep(&["apply", FIRST, "--token", "wrong"]);
     assert_eq!(wrong.code, 1);
     assert!(wrong.stderr.contains("log in again"), "{}", wrong.stderr);

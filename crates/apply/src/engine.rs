@@ -21,6 +21,7 @@ pub use pump::{prune, run};
 pub use run::Orphan;
 
 use crate::progress::Outcome;
+use crate::record::Record;
 
 /// How a release is run.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct Options {
     pub recreate: BTreeSet<String>,
     /// After how long a wait for something that nothing in the release provides counts as a failure.
     pub unprovided_after: Duration,
+    /// What the cluster remembers of this set, for who wants it to remember that the release is complete.
+    pub record: Option<Record>,
     /// The seed of all pauses.
     pub seed: u64,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             hold: Some(Duration::ZERO),
             recreate: BTreeSet::new(),
             unprovided_after: Duration::from_mins(10),
+            record: None,
             seed: 0,
         }
     }

@@ -12,6 +12,7 @@ pub mod modify;
 pub mod normalise;
 pub mod preview;
 pub mod progress;
+pub mod record;
 pub mod refusal;
 pub mod server;
 pub mod survey;

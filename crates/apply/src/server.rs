@@ -4,6 +4,7 @@
 //! no `Status`), so requests go out raw.
 
 mod call;
+mod connect;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 pub(crate) use call::escape_into;
 pub use call::{Call, DryRun, ListPage, Propagation, Removal};
+pub use connect::{ConnectError, connect};
 
 use crate::refusal::Refusal;
 
@@ -101,8 +103,9 @@ impl Server {
         if let Some(content_type) = call.content_type {
             request = request.header(header::CONTENT_TYPE, content_type);
         }
-        if call.is_stream {
-            // A server that compresses each event by itself cannot be read through the client's decompression.
+        if call.is_stream || !call.body.is_empty() {
+            // A server that compresses each event by itself cannot be read through the client's decompression. And what
+            // was sent uncompressed may come back so: the server has better things to do while it is written to.
             request = request.header(header::ACCEPT_ENCODING, "identity");
         }
         let request = request.body(Body::from(call.body)).map_err(|error| Refusal::Other {

@@ -1,14 +1,23 @@
 //! What is asked of a cluster before a release is brought to it: what it says about itself, and whether it is new.
 
-use lockstep_api::names::{group, kind, label, object};
+use std::time::Duration;
+
+use lockstep_api::names::{group, kind, object};
 use lockstep_api::{ClusterVersion, Override};
 use lockstep_graph::Mode;
 use serde_json::Value;
 
 use crate::kinds::Resource;
 use crate::modify::{ClusterFacts, ModifyError};
+use crate::record::{self, Record};
 use crate::refusal::Refusal;
 use crate::server::{Call, ListPage, Server};
+
+/// These kinds have one object each.
+const PAGE: u32 = 10;
+/// How often a server is asked that asks for time, and how long it gets each time.
+const TRIES: usize = 5;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is known of a cluster before the first write.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +26,8 @@ pub struct Survey {
     pub facts: ClusterFacts,
     /// Objects that the administrator wants to be left alone.
     pub overrides: Vec<Override>,
-    /// Whether there is a Namespace of this set.
-    pub has_objects: bool,
+    /// What the cluster remembers of this set; `None` where we are not allowed to know.
+    pub record: Option<Record>,
     /// Whether the ClusterVersion says that a release was brought to it completely.
     pub has_completed: bool,
 }
@@ -47,46 +56,73 @@ pub enum SurveyError {
 /// # Errors
 /// When it does not answer, does not let us read, or says something that cannot be used.
 pub async fn survey(server: &Server, set: &str) -> Result<Survey, SurveyError> {
+    // First alone: it opens the connection that the others share.
     let version = read(server, kind::CLUSTER_VERSION, "clusterversions", object::VERSION).await?;
-    let proxy = read(server, kind::PROXY, "proxies", object::CLUSTER).await?;
-    let infrastructure = read(server, kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER).await?;
-    let api_server = read(server, kind::API_SERVER, "apiservers", object::CLUSTER).await?;
+    let record = async {
+        match record::read(server, set).await {
+            Ok(record) => Ok(Some(record)),
+            Err(Refusal::Forbidden { .. }) => Ok(None),
+            Err(refusal) => Err(SurveyError::Refused { object: record::title(set), refusal }),
+        }
+    };
+    let (proxy, infrastructure, api_server, record) = futures::try_join!(
+        read(server, kind::PROXY, "proxies", object::CLUSTER),
+        read(server, kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER),
+        read(server, kind::API_SERVER, "apiservers", object::CLUSTER),
+        record,
+    )?;
     let (proxy, infrastructure, api_server) = (proxy.as_ref(), infrastructure.as_ref(), api_server.as_ref());
     let facts = ClusterFacts::read(version.as_ref(), proxy, infrastructure, api_server, set)?;
-    let has_objects = has_objects(server, set).await?;
     let version: Option<ClusterVersion> =
         version.map(serde_json::from_value).transpose().map_err(SurveyError::Version)?;
     let has_completed = version.as_ref().is_some_and(|version| version.status.last_completed().is_some());
     let overrides = version.map(|version| version.spec.overrides).unwrap_or_default();
-    Ok(Survey { facts, overrides, has_objects, has_completed })
+    Ok(Survey { facts, overrides, record, has_completed })
 }
 
+/// By a list: an object of the release is never read by itself. A small page and no selector, because only that is
+/// answered while the server still gets to know a kind.
 async fn read(server: &Server, kind: &str, plural: &str, name: &str) -> Result<Option<Value>, SurveyError> {
     let resource = Resource::new(group::CONFIG, "v1", kind, plural, false);
-    match server.send(Call::get(&resource, None, name)).await {
-        Ok(answer) => Ok(Some(answer.object)),
+    let page = ListPage { limit: Some(PAGE), ..ListPage::default() };
+    match patiently(server, &Call::list(&resource, None, &page)).await {
+        Ok(mut list) => {
+            let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            Ok(items.into_iter().find(|object| lockstep_api::object::name(object) == name))
+        }
         Err(Refusal::NotFound | Refusal::KindNotServed) => Ok(None),
         Err(refusal) => Err(SurveyError::Refused { object: format!("{kind} {name}"), refusal }),
     }
 }
 
-/// Every release of a platform brings Namespaces, so that one list of them is enough.
-async fn has_objects(server: &Server, set: &str) -> Result<bool, SurveyError> {
-    let resource = Resource::new("", "v1", kind::NAMESPACE, "namespaces", false);
-    let selector = format!("{}={set}", label::PAYLOAD);
-    let page = ListPage { label_selector: Some(&selector), limit: Some(1), ..ListPage::default() };
-    match server.send(Call::list(&resource, None, &page).metadata_only_list()).await {
-        Ok(answer) => Ok(answer.object["items"].as_array().is_some_and(|items| !items.is_empty())),
-        Err(refusal) => Err(SurveyError::Refused { object: "Namespaces".to_owned(), refusal }),
+/// Sends a request again when the server says when to come back.
+async fn patiently(server: &Server, call: &Call) -> Result<Value, Refusal> {
+    let mut tries = TRIES;
+    loop {
+        match server.send(call.clone()).await {
+            Ok(answer) => return Ok(answer.object),
+            Err(refusal) => {
+                tries -= 1;
+                match refusal.retry_after() {
+                    Some(pause) if tries > 0 => tokio::time::sleep(pause.min(LONGEST_PAUSE)).await,
+                    _ => return Err(refusal),
+                }
+            }
+        }
     }
 }
 
 // === impl Survey ===
 
 impl Survey {
-    /// What a release is applied for where nobody says it: a cluster without anything of it is installed.
-    pub fn mode(&self) -> Mode {
-        if self.has_objects || self.has_completed { Mode::Updating } else { Mode::Installing }
+    /// What a release is applied for where nobody says it: a cluster that was never brought to a release completely is
+    /// installed, also where an installation was stopped half-way. `None` when we are not allowed to know.
+    pub fn mode(&self) -> Option<Mode> {
+        if self.has_completed {
+            return Some(Mode::Updating);
+        }
+        let record = self.record.as_ref()?;
+        Some(if record.completed.is_some() { Mode::Updating } else { Mode::Installing })
     }
 }
 
@@ -95,17 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_cluster_without_objects_and_history_is_installed() {
-        let survey = |has_objects, has_completed| Survey {
-            facts: ClusterFacts::default(),
-            overrides: Vec::new(),
-            has_objects,
-            has_completed,
+    fn only_a_cluster_that_remembers_a_complete_release_is_updated() {
+        let mode = |record: Option<Option<&str>>, has_completed| {
+            let record = record.map(|completed| Record { completed: completed.map(str::to_owned) });
+            Survey { facts: ClusterFacts::default(), overrides: Vec::new(), record, has_completed }.mode()
         };
-        assert_eq!(survey(false, false).mode(), Mode::Installing);
-        for (has_objects, has_completed) in [(true, false), (false, true), (true, true)] {
-            assert_eq!(survey(has_objects, has_completed).mode(), Mode::Updating);
-        }
+        assert_eq!(mode(Some(None), false), Some(Mode::Installing));
+        assert_eq!(mode(Some(Some("1.0.0")), false), Some(Mode::Updating));
+        assert_eq!(mode(Some(None), true), Some(Mode::Updating));
+        assert_eq!(mode(None, true), Some(Mode::Updating));
+        assert_eq!(mode(None, false), None);
     }
 
     #[test]

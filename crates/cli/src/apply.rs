@@ -40,7 +40,7 @@ async fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     let began_at = jiff::Timestamp::now().to_string();
     let view = View::new(Some(Display::new(form, 1.0)), args.record.as_deref(), Some(began_at))?;
     let view = RefCell::new(view);
-    let ending = drive(&target, &options(args), &view).await?;
+    let ending = drive(&target, &options(args, &target), &view).await?;
     view.into_inner().finish()?;
     let Some(ending) = ending else { return Ok(Outcome::Interrupted) };
     match ending.outcome {
@@ -75,7 +75,7 @@ async fn drive(target: &Target, options: &Options, view: &RefCell<View>) -> anyh
     }
 }
 
-fn options(args: &ApplyArgs) -> Options {
+fn options(args: &ApplyArgs, target: &Target) -> Options {
     Options {
         timeout: Some(args.timeout).filter(|timeout| *timeout > Duration::ZERO),
         hold: match args.hold {
@@ -83,6 +83,7 @@ fn options(args: &ApplyArgs) -> Options {
             Hold::Forever => None,
         },
         recreate: args.recreate.iter().cloned().collect(),
+        record: target.record.clone(),
         ..Options::default()
     }
 }

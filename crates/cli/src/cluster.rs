@@ -32,7 +32,7 @@ const NO_LIMIT: Duration = Duration::from_hours(24);
 pub(crate) async fn connect(args: &ClusterArgs) -> anyhow::Result<Cluster> {
     let config = config(args).await?;
     let (namespace, address) = (config.default_namespace.clone(), config.cluster_url.to_string());
-    let client = Client::try_from(config)
+    let client = lockstep_apply::server::connect(config)
         .with_context(|| format!("preparing the connection to {address} (certificates, login, proxy)"))?;
     let request_timeout = if args.request_timeout.is_zero() { NO_LIMIT } else { args.request_timeout };
     Ok(Cluster { client, namespace, request_timeout, address })

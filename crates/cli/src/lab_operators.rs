@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 
 use lockstep_lab::{Clock, ReleaseFacts, Scenario, World};
 
@@ -92,7 +92,7 @@ async fn play(
     facts: ReleaseFacts,
 ) -> anyhow::Result<Outcome> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let client = Client::try_from(config)?;
+    let client = lockstep_apply::server::connect(config)?;
     let version = client.apiserver_version().await.context("asking the API server for its version")?;
     let seed = args.seed.or(scenario.seed).unwrap_or_default();
     output::note(&format!(

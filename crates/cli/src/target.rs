@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 
 use lockstep_apply::engine::{Plan, PlanOptions};
+use lockstep_apply::record::Record;
 use lockstep_apply::server::Server;
 use lockstep_apply::survey::survey;
 use lockstep_graph::Mode;
@@ -16,6 +17,8 @@ use crate::{cluster, release};
 pub(crate) struct Target {
     pub(crate) server: Server,
     pub(crate) plan: Plan,
+    /// What the cluster remembers of earlier runs, where we may know.
+    pub(crate) record: Option<Record>,
     /// The address of the server, for messages.
     pub(crate) address: String,
 }
@@ -31,7 +34,12 @@ pub(crate) async fn prepare(args: &PlanArgs, cluster: &ClusterArgs) -> anyhow::R
     let survey = survey(&server, &args.set).await;
     let survey = survey.with_context(|| format!("asking the cluster at {address}"))?;
     let mode = match args.mode {
-        ApplyMode::Auto => survey.mode(),
+        ApplyMode::Auto => survey.mode().ok_or_else(|| {
+            UsageError(format!(
+                "whether the release is to be installed or updated is in ConfigMaps of kube-system, which the cluster at \
+                 {address} does not let you read; give --mode installing or --mode updating"
+            ))
+        })?,
         ApplyMode::Installing => Mode::Installing,
         ApplyMode::Updating => Mode::Updating,
     };
@@ -42,7 +50,7 @@ pub(crate) async fn prepare(args: &PlanArgs, cluster: &ClusterArgs) -> anyhow::R
         namespace: Some(cluster.namespace),
     };
     let plan = Plan::new(&release, &selection, mode, &options);
-    Ok(Target { server, plan, address })
+    Ok(Target { server, plan, record: survey.record, address })
 }
 
 /// The manifests of the operator itself name the release image, which only the caller knows.

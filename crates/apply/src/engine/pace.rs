@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Fewest and most requests at once.
-const RANGE: std::ops::RangeInclusive<usize> = 2..=32;
-/// With how many a run begins: measured on two cores, more add latency and hardly throughput.
-const BEGIN: usize = 16;
+const RANGE: std::ops::RangeInclusive<usize> = 2..=48;
+/// With how many a run begins: measured on two cores, fewer leave the server waiting, more add latency and hardly throughput.
+const BEGIN: usize = 24;
 /// How much better another limit must be before it counts as better.
 const NOTICEABLE: f64 = 1.05;
 
@@ -121,13 +121,13 @@ mod tests {
             round(&mut pace, &mut now, limit * 4, f64::from(u32::try_from(limit * 4).unwrap()) / 100.0);
             seen.push(pace.limit());
         }
-        assert!(seen.iter().all(|limit| *limit < 32), "{seen:?}");
+        assert!(seen.iter().all(|limit| *limit < 48), "{seen:?}");
     }
 
     #[tokio::test]
     async fn a_refusal_halves_the_limit_and_holds_everything() {
         let (mut pace, now) = (Pace::new(), Instant::now());
-        assert_eq!(pace.refused(now, Duration::from_secs(3)), Some(8));
+        assert_eq!(pace.refused(now, Duration::from_secs(3)), Some(BEGIN / 2));
         assert_eq!(pace.held_until(now), Some(now + Duration::from_secs(3)));
         assert_eq!(pace.held_until(now + Duration::from_secs(3)), None);
     }

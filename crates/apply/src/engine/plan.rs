@@ -162,7 +162,8 @@ impl Plan {
         }
     }
 
-    /// What to start first: what others need, and last what nobody in the release needs.
+    /// What to start first: the definitions that others of the release need, because a server takes seconds until it serves
+    /// so many kinds. Then the other definitions: they cost it the most, and late ones disturb what is served already.
     pub(crate) fn preference(&self) -> Vec<u32> {
         let needed: BTreeSet<TaskId> = self
             .items
@@ -174,8 +175,7 @@ impl Plan {
         let namespaces: BTreeSet<TaskId> = self.namespaces.values().copied().collect();
         let preference = |task: TaskId| match task {
             task if needed.contains(&task) => 0,
-            task if namespaces.contains(&task) => 1,
-            task if definitions.contains(&task) => 3,
+            task if namespaces.contains(&task) || definitions.contains(&task) => 1,
             _ => 2,
         };
         (0..self.items.len()).map(preference).collect()

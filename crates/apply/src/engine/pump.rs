@@ -19,6 +19,7 @@ use super::run::{Command, Input, Run, Watching};
 use super::{Ending, Options, Orphan};
 use crate::kinds::{Kinds, Resource};
 use crate::progress::Event;
+use crate::record;
 use crate::refusal::Refusal;
 use crate::server::{Call, ListPage, Propagation, Removal, Server};
 use crate::watch::{Backoff, Watched, watch};
@@ -143,6 +144,9 @@ impl<'a> Rim<'a> {
             Command::Discover => {
                 self.requests.push(Box::pin(async move { Input::Discovered(Kinds::discover(server).await) }));
             }
+            Command::Record => self.requests.push(Box::pin(async move {
+                Input::Recorded(record::write(server, &plan.set, &plan.version, options.seed).await)
+            })),
             Command::Watch(watching) => self.watch(watching),
             Command::Unwatch(watching) => {
                 if let Some(handle) = self.open.remove(&watching) {

@@ -64,6 +64,8 @@ pub(crate) struct Run<'p> {
     writes: usize,
     /// Since when everything is done.
     converged: Option<Instant>,
+    /// Whether the cluster is just being told to remember that.
+    is_recording: bool,
     ending: Option<Ending>,
     events: Vec<Event>,
     commands: Vec<Command>,
@@ -138,6 +140,8 @@ pub(crate) enum Input {
     Looked(TaskId, Result<Value, Refusal>),
     /// The server was asked again what it serves.
     Discovered(Result<Kinds, Refusal>),
+    /// The cluster was told to remember that the release is complete.
+    Recorded(Result<(), Refusal>),
     /// A watch saw something.
     Seen(Watching, Seen),
     /// It is later.
@@ -157,6 +161,8 @@ pub(crate) enum Command {
     Look(TaskId, Resource),
     /// Ask again what the server serves.
     Discover,
+    /// Let the cluster remember that the release is complete.
+    Record,
     /// Open a watch.
     Watch(Watching),
     /// Close a watch.
@@ -233,6 +239,7 @@ impl<'p> Run<'p> {
             orphans: BTreeMap::new(),
             writes: 0,
             converged: None,
+            is_recording: false,
             ending: None,
             events: Vec::new(),
             commands: Vec::new(),
@@ -263,6 +270,7 @@ impl<'p> Run<'p> {
             Input::Diagnosed(task, why) => self.on_diagnosed(task, why),
             Input::Looked(task, outcome) => self.on_looked(task, outcome),
             Input::Discovered(outcome) => self.on_discovered(outcome),
+            Input::Recorded(outcome) => self.on_recorded(outcome),
             Input::Seen(watching, seen) => self.on_seen(&watching, seen),
             Input::Tick => {}
         }

@@ -1,11 +1,14 @@
 //! When a run is over, and what it says then.
 
 use lockstep_graph::{State, TaskId};
+use tokio::time::Instant;
 
 use super::super::Ending;
 use super::timer::Timer;
-use super::{Phase, Run};
+use super::{Command, Phase, Run};
 use crate::progress::{Happening, Outcome, WaitReason};
+use crate::record;
+use crate::refusal::Refusal;
 
 /// How many things that are missing are told one by one.
 const MOST_TOLD: usize = 20;
@@ -22,7 +25,10 @@ impl Run<'_> {
             if !self.is_at_rest() {
                 return;
             }
-            let converged = *self.converged.get_or_insert(self.now);
+            let converged = self.converged.unwrap_or_else(|| self.converge());
+            if self.is_recording {
+                return;
+            }
             let Some(hold) = self.options.hold else { return };
             let until = converged + hold;
             if self.now >= until {
@@ -46,6 +52,35 @@ impl Run<'_> {
         if is_hopeless {
             let missing = self.missing_lines();
             self.end(Outcome::Failed, missing);
+        }
+    }
+
+    /// Everything is as it should be for the first time. The cluster remembers it, unless it does already.
+    fn converge(&mut self) -> Instant {
+        self.converged = Some(self.now);
+        let known = self.options.record.as_ref().map(|record| record.completed.as_ref());
+        if known.is_some_and(|completed| completed != Some(&self.plan.version))
+            && self.open_fights().is_empty()
+        {
+            self.is_recording = true;
+            self.commands.push(Command::Record);
+        }
+        self.now
+    }
+
+    /// The cluster was told. What is there is right in any case; the next run may only take it for an installation.
+    pub(super) fn on_recorded(&mut self, outcome: Result<(), Refusal>) {
+        self.is_recording = false;
+        match outcome {
+            Ok(()) => self.writes += 1,
+            Err(refusal) => {
+                let refused = refusal.explain(&record::title(&self.plan.set));
+                let sentence = format!(
+                    "{refused}. The cluster does not remember that {} is complete; give the next run `--mode updating`",
+                    self.plan.version
+                );
+                self.tell(Happening::Remark { sentence });
+            }
         }
     }
 

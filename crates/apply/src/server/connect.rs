@@ -223,7 +223,7 @@ mod tests {
     fn watches_fill_a_connection_before_the_next_and_leave_their_place() {
         let lanes = lanes();
         lanes.has_streams.store(true, Ordering::Relaxed);
-        let mut places: Vec<_> = (0..WATCHES + 1).map(|_| lanes.choose(true).1).collect();
+        let mut places: Vec<_> = (0..=WATCHES).map(|_| lanes.choose(true).1).collect();
         let open = || {
             let lanes = lanes.watches.lock().unwrap();
             lanes.iter().map(|lane| lane.open.load(Ordering::Relaxed)).collect::<Vec<_>>()

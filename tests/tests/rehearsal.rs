@@ -74,6 +74,16 @@ fn a_second_run_over_a_converged_cluster_writes_nothing() {
 }
 
 #[test]
+fn who_got_there_in_time_stays_for_longer_than_that_time() {
+    let release = example("1.0.0");
+    let hold = Duration::from_hours(5);
+    let (acts, events) = rehearse(&Rehearsal { hold, ..a_rehearsal(&release, "") });
+    assert_eq!(acts[0].ending.outcome, Outcome::Converged, "{:#?}", acts[0].ending.missing);
+    let end = events.last().unwrap().at;
+    assert!(end > hold.as_secs_f64(), "it ended after {end} s");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     let release = example("1.0.0");
     let events = |seed| rehearse(&Rehearsal { seed, ..a_rehearsal(&release, "") }).1;

@@ -84,8 +84,19 @@ impl Run<'_> {
         }
     }
 
-    /// The time is over.
-    pub(super) fn give_up(&mut self) {
+    /// The time to get there is over. Who got there stays for as long as it should, and has the same time again to end.
+    pub(super) fn on_deadline(&mut self) {
+        match (self.converged, self.options.hold, self.options.timeout) {
+            (Some(_), None, _) => {}
+            (Some(converged), Some(hold), Some(timeout)) if self.now < converged + hold => {
+                self.timers.set(converged + hold + timeout, Timer::Deadline);
+            }
+            _ => self.give_up(),
+        }
+    }
+
+    /// Ends the run as it is.
+    fn give_up(&mut self) {
         let has_failed =
             self.tracks.iter().any(|track| matches!(track.phase, Phase::Failed | Phase::GivenUp));
         let missing = self.missing_lines();

@@ -79,7 +79,7 @@ impl Timers {
 impl Run<'_> {
     pub(super) fn on_timer(&mut self, timer: Timer) {
         match timer {
-            Timer::Deadline => self.give_up(),
+            Timer::Deadline => self.on_deadline(),
             Timer::Resume => self.wake_all(&Waited::Server),
             Timer::Retry(task) => self.retry(task),
             Timer::Probe(waited) => self.probe(&waited),

@@ -94,7 +94,7 @@ fn events_about_unknown_tasks_change_nothing() {
     let mut board = board(&half());
     for what in [
         Happening::Started { task: 99 },
-        Happening::Waiting { task: 99, wait: wait(WaitReason::Fight, "", None) },
+        Happening::Waiting { task: 99, wait: wait(WaitReason::ServerBusy, "", None) },
         Happening::Done { task: 99 },
         Happening::Woke { task: 99 },
     ] {

@@ -255,8 +255,6 @@ pub enum WaitReason {
     Deletion,
     /// The server does not answer, or asks to come back later.
     ServerBusy,
-    /// Somebody else writes the same fields again and again.
-    Fight,
 }
 
 /// How a run ended.

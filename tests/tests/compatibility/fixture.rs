@@ -6,7 +6,7 @@ use lockstep_graph::{Frontier, Graph, NodeId, Task, TaskId};
 use lockstep_payload::{Folder, LoadError, LoadOptions, Manifest, MemoryFiles, Release, Selection};
 use serde_json::json;
 
-const HA: &str = "include.release.openshift.io/self-managed-high-availability";
+pub(super) const HA: &str = "include.release.openshift.io/self-managed-high-availability";
 
 /// A release without manifests.
 pub(super) fn a_release() -> MemoryFiles {

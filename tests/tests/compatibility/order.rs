@@ -8,7 +8,7 @@ use lockstep_graph::{Frontier, InstallOrder, Mode, Task, build};
 use lockstep_payload::{CapabilityFilter, Folder, Selection};
 
 use super::Difference;
-use super::fixture::{a_map, a_release, a_selection, load, next, ready, stem, tasks};
+use super::fixture::{HA, a_map, a_release, a_selection, load, next, ready, stem, tasks};
 
 pub(super) const DIFFERENCES: &[Difference] = &[
     Difference {
@@ -34,6 +34,30 @@ pub(super) const DIFFERENCES: &[Difference] = &[
             let release = load(&files).unwrap();
             let loaded = release.manifests.iter().map(|it| it.file.trim_end_matches("_1.yaml"));
             loaded.collect::<Vec<_>>().join(", ")
+        },
+    },
+    Difference {
+        id: "operators-at-their-turn",
+        title: "A ClusterOperator is created when its turn comes",
+        decision: "D3",
+        case: "what is written first in an installation of the ConfigMap `0000_10_a_1` and the ClusterOperator `0000_10_a_2`",
+        reference: "0000_10_a_2, in a pass of its own over all ClusterOperators; then 0000_10_a_1",
+        ours: "0000_10_a_1",
+        why: "The pass is there so that an operator that never starts is visible and its related objects are known. Ours writes the \
+              related objects when it creates the ClusterOperator, and until then names the operator as what it waits for.",
+        observe: || {
+            let operator = format!(
+                "apiVersion: config.openshift.io/v1\nkind: ClusterOperator\nmetadata:\n  name: a\n  annotations:\n    \
+                 {HA}: \"true\"\n"
+            );
+            let files = a_release().with(Folder::ReleaseManifests, "0000_10_a_1.yaml", a_map("a", "")).with(
+                Folder::ReleaseManifests,
+                "0000_10_a_2.yaml",
+                operator,
+            );
+            let release = load(&files).unwrap();
+            let graph = build(Task::list(&release.manifests), Mode::Installing, InstallOrder::default(), 0);
+            ready(&graph, &Frontier::new(&graph)).join(", ")
         },
     },
     Difference {

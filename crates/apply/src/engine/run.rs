@@ -2,10 +2,12 @@
 
 mod answer;
 mod begin;
+mod doomed;
 mod drift;
 mod ending;
 mod gate;
 mod observe;
+mod sync;
 mod timer;
 mod wait;
 

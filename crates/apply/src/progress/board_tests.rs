@@ -1,7 +1,7 @@
 //! The board after events.
 
 use super::super::examples::{at, began, half, wait, whole};
-use super::super::{Happening, WaitReason};
+use super::super::{Happening, Outcome, WaitReason};
 use super::*;
 
 fn board(events: &[Event]) -> Board {

@@ -287,7 +287,6 @@ impl fmt::Display for WaitReason {
             Self::NotEstablished => "definition not established",
             Self::Deletion => "deletion",
             Self::ServerBusy => "server busy",
-            Self::Fight => "fight over a field",
         })
     }
 }

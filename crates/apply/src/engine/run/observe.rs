@@ -8,13 +8,12 @@ use serde_json::Value;
 
 use super::answer::is_newer;
 use super::wait::Waited;
-use super::{Command, Live, Orphan, Phase, Run, Watching};
+use super::{Live, Orphan, Phase, Run, Watching};
 use crate::compare::{Next, PatchOperation, decide, fingerprint, managers_of};
 use crate::engine::plan::title;
 use crate::kinds::Resource;
 use crate::merge;
 use crate::progress::{Happening, WaitReason};
-use crate::refusal::Refusal;
 use crate::watch::Seen;
 
 // === impl Run ===
@@ -34,7 +33,7 @@ impl Run<'_> {
         }
     }
 
-    fn watch_state(&mut self, watching: &Watching, change: impl FnOnce(&mut super::WatchState)) {
+    pub(super) fn watch_state(&mut self, watching: &Watching, change: impl FnOnce(&mut super::WatchState)) {
         if let Some(state) = self.watches.get_mut(watching) {
             change(state);
         }
@@ -72,7 +71,7 @@ impl Run<'_> {
     }
 
     /// An object of the plan, as it is now.
-    fn on_ours(&mut self, task: TaskId, live: &Value) {
+    pub(super) fn on_ours(&mut self, task: TaskId, live: &Value) {
         let version = live["metadata"]["resourceVersion"].as_str();
         let track = &self.tracks[task];
         if track.version.is_some()
@@ -222,7 +221,7 @@ impl Run<'_> {
     }
 
     /// An object of the plan is not there any more, or has lost our label.
-    fn ours_is_gone(&mut self, task: TaskId, version: Option<&str>) {
+    pub(super) fn ours_is_gone(&mut self, task: TaskId, version: Option<&str>) {
         // We may have created it anew before this event came.
         if is_newer(self.tracks[task].version.as_deref(), version) {
             return;
@@ -286,143 +285,6 @@ impl Run<'_> {
             self.probe(&waited);
         }
     }
-
-    /// An object that must go is there.
-    fn on_doomed(&mut self, task: TaskId, live: &Value) {
-        let item = &self.plan.items[task];
-        let metadata = &live["metadata"];
-        self.tracks[task].removal = metadata["uid"].as_str().map(str::to_owned);
-        if metadata.get("deletionTimestamp").is_some() {
-            let why = health::deletion(&with_kind(live, item));
-            let sentence = why.map_or_else(|| format!("{} is being deleted", item.title), |why| why.sentence);
-            self.tracks[task].live = Live::Terminating(sentence.clone());
-            if self.tracks[task].phase == Phase::Parked {
-                self.park_for_removal(task, sentence);
-            }
-            return;
-        }
-        self.tracks[task].live = Live::Present;
-        match self.tracks[task].phase {
-            Phase::Parked => self.wake(task),
-            Phase::Done => self.look_at_drift(task),
-            _ => {}
-        }
-    }
-
-    fn doomed_is_gone(&mut self, task: TaskId) {
-        self.tracks[task].live = Live::Absent;
-        match self.tracks[task].phase {
-            Phase::Parked => self.finish_removal(task),
-            Phase::Done => self.look_at_drift(task),
-            _ => {}
-        }
-    }
-
-    /// An object was read because its event may have been lost.
-    pub(super) fn on_looked(&mut self, task: TaskId, outcome: Result<Value, Refusal>) {
-        let item = &self.plan.items[task];
-        let is_removal = item.treatment == Treatment::Delete;
-        match outcome {
-            Ok(live) if is_removal => self.on_doomed(task, &live),
-            Err(Refusal::NotFound | Refusal::KindNotServed) if is_removal => self.doomed_is_gone(task),
-            Ok(live) => {
-                if item.role == Role::Gate {
-                    self.operators.insert(item.id.clone(), live.clone());
-                    self.operator_changed(&item.id.clone());
-                }
-                self.on_ours(task, &live);
-            }
-            // A watch tells, or the next look.
-            Err(_) => {}
-        }
-    }
-
-    /// Everything that exists has been given: what was not is gone.
-    fn on_synced(&mut self, watching: &Watching) {
-        let is_first = self.watches.get(watching).is_some_and(|state| !state.is_synced);
-        self.watch_state(watching, |state| state.is_synced = true);
-        match watching {
-            Watching::Names(_) => {}
-            Watching::One(task, _) => {
-                // NB: it may have gone while the watch was away; then nothing but this tells.
-                let is_absent = self.watches.get(watching).is_some_and(|state| !state.seen.contains(task));
-                if is_absent {
-                    self.doomed_is_gone(*task);
-                }
-            }
-            Watching::All(resource) | Watching::Ours(resource) => {
-                let seen = self.watches.get(watching).map(|state| state.seen.clone()).unwrap_or_default();
-                let is_gone = |task: &TaskId| {
-                    let item = &self.plan.items[*task];
-                    item.treatment != Treatment::Delete
-                        && !item.is_superseded
-                        && item.id.group == resource.group
-                        && item.id.kind == resource.kind
-                        && item.api_version == resource.api_version()
-                        && !seen.contains(task)
-                        && !self.under_way.contains(task)
-                };
-                let gone: Vec<TaskId> = (0..self.plan.items.len()).filter(is_gone).collect();
-                for task in gone {
-                    self.tracks[task].version = None;
-                    self.ours_is_gone(task, None);
-                }
-            }
-        }
-        if is_first {
-            self.first_sync_done(watching);
-        }
-    }
-
-    fn first_sync_done(&mut self, watching: &Watching) {
-        if self.unsynced > 0 && matches!(watching, Watching::Ours(_) | Watching::All(_)) {
-            self.unsynced -= 1;
-            if self.unsynced == 0 {
-                self.tell_compared();
-            }
-        }
-    }
-
-    pub(super) fn tell_compared(&mut self) {
-        let (mut equal, mut different, mut missing) = (0, 0, 0);
-        for (track, item) in self.tracks.iter().zip(&self.plan.items) {
-            match &track.live {
-                _ if item.treatment == Treatment::Delete || item.is_superseded => {}
-                Live::Equal | Live::Present | Live::Overridden(_) => equal += 1,
-                Live::Different { .. } | Live::Terminating(_) => different += 1,
-                Live::Unknown | Live::Absent => missing += 1,
-            }
-        }
-        self.tell(Happening::Compared { equal, different, missing });
-    }
-
-    /// A watch does not work. It goes on trying; what must not wait for it does not.
-    fn on_trouble(&mut self, watching: &Watching, refusal: &Refusal) {
-        if let Watching::One(task, _) = watching
-            && *refusal == Refusal::KindNotServed
-        {
-            self.watches.remove(watching);
-            self.commands.push(Command::Unwatch(watching.clone()));
-            self.doomed_is_gone(*task);
-            return;
-        }
-        let is_first = self.watches.get(watching).is_some_and(|state| !state.is_synced);
-        if is_first && !refusal.is_transient() {
-            let what = match watching {
-                Watching::Ours(resource) | Watching::All(resource) | Watching::Names(resource) => {
-                    resource.name()
-                }
-                Watching::One(task, _) => self.plan.items[*task].title.clone(),
-            };
-            self.watch_state(watching, |state| state.is_synced = true);
-            // A kind that has just been defined is served a moment later, and the watch tries again by itself.
-            if *refusal != Refusal::KindNotServed {
-                let sentence = refusal.explain(&format!("watching {what}"));
-                self.tell(Happening::Remark { sentence });
-            }
-            self.first_sync_done(watching);
-        }
-    }
 }
 
 /// Kinds whose health others wait for, or that explain why an operator does not report.
@@ -443,7 +305,7 @@ fn identity(resource: &Resource, live: &Value) -> ResourceId {
 }
 
 /// An object with its kind, which entries of lists and metadata lack.
-fn with_kind<'a>(live: &'a Value, item: &super::super::plan::Item) -> std::borrow::Cow<'a, Value> {
+pub(super) fn with_kind<'a>(live: &'a Value, item: &super::super::plan::Item) -> std::borrow::Cow<'a, Value> {
     if object::kind(live) == item.id.kind {
         return std::borrow::Cow::Borrowed(live);
     }

@@ -26,6 +26,8 @@ use super::tally::{Tally, name_of};
 
 /// The longest time that a chapter may take, in virtual time.
 const LONGEST: Duration = Duration::from_hours(4);
+/// A watch that was stalled by the last fault is given up so long after it was opened, and not before.
+const STALLED: Duration = Duration::from_mins(11);
 /// How many runs a chapter may need.
 const MOST_RUNS: usize = 80;
 /// What every object of a release is labelled with.
@@ -114,7 +116,7 @@ impl Stage<'_> {
             let since = self.lab.clock().elapsed().saturating_sub(begin);
             let is_calm = since >= chapter.calm_after();
             let has_faults = !is_calm && (!chapter.faults.is_empty() || !chapter.troubles.is_empty());
-            let hold = chapter.calm_after().saturating_sub(since) + Duration::from_mins(1);
+            let hold = chapter.calm_after().saturating_sub(since) + STALLED;
             match self.run(chapter, &plan, crashes.next(), has_faults, hold).await? {
                 End::Killed => continue,
                 End::Ended(Outcome::Converged, _) => break,

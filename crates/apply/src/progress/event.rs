@@ -82,7 +82,7 @@ pub enum Happening {
         reason: String,
         /// What is wrong and what to do.
         sentence: String,
-        /// When it is tried again; absent when it is not.
+        /// When it is tried again; absent when it is given up and the run ends unless something else is left to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Seconds>,
     },

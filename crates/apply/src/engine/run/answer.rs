@@ -21,6 +21,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins
 const SOON: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// First and longest pause while the server does not answer.
 const OUTAGE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
+/// When a task that was given up is tried again.
+const ANOTHER_CHANCE: Duration = Duration::from_mins(5);
 
 // === impl Run ===
 
@@ -235,17 +237,19 @@ impl Run<'_> {
         self.timers.set(at, Timer::Retry(task));
     }
 
-    /// A task failed. It is tried again, ever more rarely, and in the end only when its object changes.
+    /// A task failed. It is tried again, ever more rarely. Once it is given up nobody waits for it, but as long as there is
+    /// something else to do it gets another chance now and then: who had to mend it may have done so.
     pub(super) fn fail(&mut self, task: TaskId, reason: &str, sentence: String, is_final: bool) {
         self.leave_wait(task);
         let failures = self.tracks[task].failures + 1;
         self.tracks[task].failures = failures;
         let is_final = is_final || failures >= MOST_FAILURES;
-        let at = self.now + doubling(RETRY.0, failures - 1, RETRY.1);
+        let pause = if is_final { ANOTHER_CHANCE } else { doubling(RETRY.0, failures - 1, RETRY.1) };
+        let at = self.now + pause;
         self.tracks[task].phase = if is_final { Phase::GivenUp } else { Phase::Failed };
         let moved = self.frontier.fail(self.node_of[task], sentence.clone());
         debug_assert!(moved.is_ok(), "{moved:?}");
-        if !is_final {
+        if self.plan.items[task].flaw.is_none() {
             self.timers.set(at, Timer::Retry(task));
         }
         let retry_at = (!is_final).then(|| self.seconds(at));

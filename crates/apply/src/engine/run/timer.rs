@@ -96,7 +96,7 @@ impl Run<'_> {
     }
 
     fn retry(&mut self, task: TaskId) {
-        if matches!(self.tracks[task].phase, Phase::Failed | Phase::Parked) {
+        if matches!(self.tracks[task].phase, Phase::Failed | Phase::GivenUp | Phase::Parked) {
             self.wake(task);
         }
     }

@@ -114,7 +114,8 @@ fn suite(
     out: &mut dyn Write,
 ) -> Result<bool, Error> {
     let name = soak.name;
-    let arguments = ["test", "--package", "lockstep-tests", "--test", file, "--locked"];
+    let arguments =
+        ["test", "--package", "lockstep-tests", "--test", file, "--locked", "--", "--show-output"];
     let environment = [(variable, rounds), (soak.seed_variable, seed)];
 
     let start = Instant::now();
@@ -123,6 +124,10 @@ fn suite(
     let run = run_cargo(&format!("soak-{name}"), &target, &arguments.map(str::to_owned), &environment, out)?;
     let failed: usize = read_log(&run.log).iter().map(|suite| suite.failed).sum();
     let failures = failed.max(usize::from(!run.succeeded));
+    // A failed run has shown its log already.
+    for line in told(&run.log).filter(|_| run.succeeded) {
+        writeln!(out, "{line}").map_err(io_error("writing the report"))?;
+    }
     let line = format!(
         "cargo xtask soak {name}: commit {}, {rounds} rounds (seed {seed}), {failures} failures, {} s",
         commit(),
@@ -130,6 +135,18 @@ fn suite(
     );
     writeln!(out, "{line}").map_err(io_error("writing the report"))?;
     Ok(failures == 0)
+}
+
+/// What the tests of a suite said.
+fn told(log: &str) -> impl Iterator<Item = &str> {
+    let is_head = |line: &str| line.starts_with("---- ") && line.ends_with(" stdout ----");
+    log.lines()
+        .scan(false, move |is_told, line| {
+            *is_told =
+                is_head(line) || (*is_told && line != "successes:" && !line.starts_with("test result: "));
+            Some((*is_told && !is_head(line) && !line.trim().is_empty()).then_some(line))
+        })
+        .flatten()
 }
 
 fn program(soak: &Soak, example: &str, minutes: u64, seed: &str, out: &mut dyn Write) -> Result<bool, Error> {
@@ -167,6 +184,12 @@ mod tests {
     #[test]
     fn every_long_run_is_listed() {
         assert!(SOAKS.iter().all(|soak| list().contains(soak.what)));
+    }
+
+    #[test]
+    fn what_tests_say_is_told_and_what_the_framework_says_is_not() {
+        let log = "running 2 tests\ntest a ... ok\n\nsuccesses:\n\n---- a stdout ----\nfirst\nsecond\n\n\n---- b stdout ----\nthird\n\n\nsuccesses:\n    a\n    b\n\ntest result: ok. 2 passed\n";
+        assert_eq!(told(log).collect::<Vec<_>>(), ["first", "second", "third"]);
     }
 
     #[test]

@@ -141,6 +141,8 @@ impl Run<'_> {
                 return;
             }
         }
+        // NB: the one that tries may find its own object as it should be and ask nobody; the others still wait.
+        self.probe_later(first, waited.clone());
         self.wake(first);
     }
 

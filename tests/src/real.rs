@@ -119,6 +119,19 @@ impl Real {
         }
     }
 
+    /// A list; a server that still gets to know the kind is asked again.
+    async fn list(&self, path: &str) -> Value {
+        let start = Instant::now();
+        loop {
+            match Call::new("GET", path).send(&self.client).await {
+                Some(answer) if answer.code == 200 => return answer.body,
+                Some(answer) if answer.code == 404 => return Value::Null,
+                answer => assert!(start.elapsed() < PATIENCE, "{path}: {answer:?}"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     /// A JSON patch by somebody else; the object afterwards, or `None` when the server refuses it.
     pub async fn intrude(&self, path: &str, operations: &Value) -> Option<Value> {
         let call = Call::new("PATCH", format!("{path}?fieldManager=intruder"))
@@ -150,9 +163,8 @@ impl Real {
             wanted.iter().map(|it| (it.resource.list_path(None), &it.resource)).collect();
         let mut live = BTreeMap::new();
         for (path, resource) in resources {
-            let list = self
-                .get(&format!("{path}?labelSelector={}%3D{SET}", label::PAYLOAD.replace('/', "%2F")))
-                .await;
+            let path = format!("{path}?labelSelector={}%3D{SET}", label::PAYLOAD.replace('/', "%2F"));
+            let list = self.list(&path).await;
             for item in list["items"].as_array().into_iter().flatten() {
                 let mut item = item.clone();
                 item["apiVersion"] = resource.api_version().into();

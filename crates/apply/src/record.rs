@@ -27,7 +27,7 @@ pub struct Record {
 pub(crate) async fn read(server: &Server, set: &str) -> Result<Record, Refusal> {
     let selector = format!("metadata.name={}", name(set));
     let page = ListPage { field_selector: Some(&selector), ..ListPage::default() };
-    let answer = server.send(Call::list(&resource(), Some(NAMESPACE), &page)).await?;
+    let answer = server.send_patiently(&Call::list(&resource(), Some(NAMESPACE), &page)).await?;
     Ok(Record::of(&answer.object["items"][0], set))
 }
 

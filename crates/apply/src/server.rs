@@ -23,6 +23,9 @@ use crate::refusal::Refusal;
 
 /// How long a request may take unless somebody says otherwise.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a server is asked that asks for time, and how long it gets each time.
+const TRIES: usize = 5;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How requests name their sender.
 const USER_AGENT: &str = concat!("lockstep/", env!("CARGO_PKG_VERSION"));
 
@@ -80,6 +83,20 @@ impl Server {
             Err(Refusal::NamespaceMissing { .. }) if is_about_namespaces => Err(Refusal::NotFound),
             outcome => outcome,
         }
+    }
+
+    /// Sends a request, and again when the server says when to come back: one that has just started, or has just got a
+    /// kind, asks for a second.
+    pub(crate) async fn send_patiently(&self, call: &Call) -> Result<Answer, Refusal> {
+        for _ in 1..TRIES {
+            match self.send(call.clone()).await {
+                Err(refusal) if let Some(pause) = refusal.retry_after() => {
+                    tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.send(call.clone()).await
     }
 
     /// Sends a request and leaves its body to be read piece by piece; only the head of the answer has a limit of time.

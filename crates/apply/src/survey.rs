@@ -1,7 +1,5 @@
 //! What is asked of a cluster before a release is brought to it: what it says about itself, and whether it is new.
 
-use std::time::Duration;
-
 use lockstep_api::names::{group, kind, object};
 use lockstep_api::{ClusterVersion, Override};
 use lockstep_graph::Mode;
@@ -15,9 +13,6 @@ use crate::server::{Call, ListPage, Server};
 
 /// These kinds have one object each.
 const PAGE: u32 = 10;
-/// How often a server is asked that asks for time, and how long it gets each time.
-const TRIES: usize = 5;
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is known of a cluster before the first write.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,30 +80,13 @@ pub async fn survey(server: &Server, set: &str) -> Result<Survey, SurveyError> {
 async fn read(server: &Server, kind: &str, plural: &str, name: &str) -> Result<Option<Value>, SurveyError> {
     let resource = Resource::new(group::CONFIG, "v1", kind, plural, false);
     let page = ListPage { limit: Some(PAGE), ..ListPage::default() };
-    match patiently(server, &Call::list(&resource, None, &page)).await {
-        Ok(mut list) => {
-            let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    match server.send_patiently(&Call::list(&resource, None, &page)).await {
+        Ok(mut answer) => {
+            let items = answer.object["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
             Ok(items.into_iter().find(|object| lockstep_api::object::name(object) == name))
         }
         Err(Refusal::NotFound | Refusal::KindNotServed) => Ok(None),
         Err(refusal) => Err(SurveyError::Refused { object: format!("{kind} {name}"), refusal }),
-    }
-}
-
-/// Sends a request again when the server says when to come back.
-async fn patiently(server: &Server, call: &Call) -> Result<Value, Refusal> {
-    let mut tries = TRIES;
-    loop {
-        match server.send(call.clone()).await {
-            Ok(answer) => return Ok(answer.object),
-            Err(refusal) => {
-                tries -= 1;
-                match refusal.retry_after() {
-                    Some(pause) if tries > 0 => tokio::time::sleep(pause.min(LONGEST_PAUSE)).await,
-                    _ => return Err(refusal),
-                }
-            }
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::compare::fingerprint;
 use crate::progress::{Happening, Verb, Wait, WaitReason};
 use crate::refusal::Refusal;
 
-/// After how many failures in a row a task is not tried again by itself.
+/// After how many failures in a row a task is given up.
 const MOST_FAILURES: u32 = 6;
 /// First and longest pause after a failure.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));

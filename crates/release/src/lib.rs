@@ -14,7 +14,9 @@
 
 pub mod digest;
 pub mod image;
+pub mod layer;
 pub mod location;
+pub mod open;
 pub mod platform;
 pub mod reference;
 pub mod store;
@@ -22,6 +24,7 @@ pub mod store;
 pub use digest::{Digest, Hasher};
 pub use image::{Descriptor, RawManifest};
 pub use location::Location;
+pub use open::{Image, Layers, OpenRelease, ReadError, Wanted};
 pub use platform::{Platform, PlatformFilter};
 pub use reference::PullSpec;
 pub use store::{Access, BlobSource, Store, StoreError, Which};

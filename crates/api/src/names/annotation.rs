@@ -47,6 +47,8 @@ pub const REQUIRED_SCC: &str = "openshift.io/required-scc";
 pub const PAUSED: &str = "lockstep.dev/paused";
 /// On a tag of `image-references`: the operators whose manifests use the image, comma-separated.
 pub const USED_BY: &str = "lockstep.dev/used-by";
+/// On layers of a release image: which of the two folders of a release it holds. Where one layer has it, all that hold one have it.
+pub const HOLDS: &str = "lockstep.dev/holds";
 
 /// Commit of the source that an image was built from.
 pub const BUILD_COMMIT_ID: &str = "io.openshift.build.commit.id";

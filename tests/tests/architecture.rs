@@ -23,6 +23,8 @@ struct Room {
 /// Talks to a cluster or over the network.
 const CLIENT: &[&str] =
     &["kube", "kube-client", "kube-runtime", "reqwest", "hyper", "hyper-util", "ureq", "rustls", "tower"];
+/// Talks to a cluster.
+const KUBE: &[&str] = &["kube", "kube-client", "kube-runtime", "k8s-openapi"];
 /// Runs tasks.
 const RUNTIME: &[&str] = &["tokio", "async-std", "smol", "rayon"];
 /// Belongs to a command line.
@@ -61,6 +63,11 @@ const HOUSE: &[Room] = &[
         must_not_reach: &[TERMINAL, TESTING],
     },
     Room {
+        name: "lockstep-release",
+        imports: &["lockstep-api", "lockstep-graph", "lockstep-payload", "lockstep-view"],
+        must_not_reach: &[KUBE, TERMINAL, TESTING],
+    },
+    Room {
         name: "lockstep-rehearsal",
         imports: &[
             "lockstep-apply",
@@ -86,6 +93,7 @@ const HOUSE: &[Room] = &[
             "lockstep-lab",
             "lockstep-payload",
             "lockstep-rehearsal",
+            "lockstep-release",
             "lockstep-schema",
             "lockstep-view",
         ],

@@ -161,11 +161,11 @@ fn a_wrong_folder_gets_an_error_that_says_what_is_missing() {
         ),
         (
             "nowhere",
-            "error: nowhere is not a release folder: manifests is missing (there is no such folder)\n",
+            "error: nowhere: no such file or folder, and a pull spec names its registry and repository, as in registry.example.com/release:nowhere\n",
         ),
         (
-            "README.md",
-            "error: README.md is not a release folder: manifests is missing (this is a file; releases in archives and registries cannot be read yet)\n",
+            "./nowhere",
+            "error: ./nowhere: no such file or folder, and a pull spec does not begin with `.` or `/`\n",
         ),
     ];
     for (folder, expected) in cases {

@@ -13,6 +13,7 @@ use lockstep_lab::{Clock, ReleaseFacts, Scenario, World};
 
 use crate::args::Source;
 use crate::exit::{Outcome, UsageError};
+use crate::release::Loaded;
 use crate::{output, release};
 
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ pub(crate) struct OperatorsArgs {
     speed: f64,
     /// The release that is expected next (repeatable): its operators report its versions once their Deployments run it.
     #[arg(long, value_name = "RELEASE")]
-    then: Vec<PathBuf>,
+    then: Vec<String>,
     /// Do not tell what happens.
     #[arg(short, long)]
     quiet: bool,
@@ -74,12 +75,16 @@ pub(crate) fn read_scenario(file: &Path) -> anyhow::Result<Scenario> {
 }
 
 fn facts(args: &OperatorsArgs) -> anyhow::Result<ReleaseFacts> {
-    let (first, selection) = release::open(&args.source)?;
+    let Loaded { release: first, selection, .. } = release::open(&args.source)?;
     release::tell_skipped(&first);
     let mut facts = ReleaseFacts::of(&first, &selection);
-    for folder in &args.then {
-        let source = Source { release: folder.clone(), selection: args.source.selection.clone() };
-        let (next, selection) = release::open(&source)?;
+    for then in &args.then {
+        let source = Source {
+            release: then.clone(),
+            selection: args.source.selection.clone(),
+            registry: args.source.registry.clone(),
+        };
+        let Loaded { release: next, selection, .. } = release::open(&source)?;
         facts = facts.followed_by(ReleaseFacts::of(&next, &selection));
     }
     Ok(facts)

@@ -9,9 +9,10 @@ use serde_json::json;
 use lockstep_apply::progress::{Board, Event, Happening, Outcome as RunOutcome};
 use lockstep_graph::{Mode, Task, build};
 use lockstep_lab::Scenario;
-use lockstep_payload::{DiskFiles, Files, Release, Selection};
+use lockstep_payload::{Files, Release, Selection};
 use lockstep_rehearsal::report::{About, report};
 use lockstep_rehearsal::{Rehearsal, Target};
+use lockstep_release::Wanted;
 use lockstep_view::flow::flow_svg;
 use lockstep_view::report::report_html;
 
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     };
     let seed = args.seed.or(scenario.seed).unwrap_or_default();
     let (target, selection) = load(args, args.release.as_deref())?;
-    let from = args.from.as_deref().map(|folder| load(args, Some(folder))).transpose()?;
+    let from = args.from.as_deref().map(|release| load(args, Some(release))).transpose()?;
     let rehearsal = Rehearsal {
         target: Target { release: &target, selection: &selection },
         from: from.as_ref().map(|(release, selection)| Target { release, selection }),
@@ -63,9 +64,11 @@ pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     Ok(if is_good { Outcome::Clean } else { Outcome::Findings })
 }
 
-fn load(args: &RehearseArgs, folder: Option<&Path>) -> anyhow::Result<(Release, Selection)> {
-    let files: Box<dyn Files> = match folder {
-        Some(folder) => Box::new(DiskFiles::open(folder)?),
+fn load(args: &RehearseArgs, release: Option<&str>) -> anyhow::Result<(Release, Selection)> {
+    let files: Box<dyn Files> = match release {
+        Some(release) => {
+            release::block_on(release::fetch(release, &args.registry, Wanted::Everything))?.files
+        }
         None => Box::new(bundle::example()),
     };
     // Nobody pulls it in the lab, but the operator's own Deployment needs one.

@@ -7,7 +7,7 @@ use lockstep_apply::record::Record;
 use lockstep_apply::server::Server;
 use lockstep_apply::survey::survey;
 use lockstep_graph::Mode;
-use lockstep_payload::{Manifest, Release, Selection};
+use lockstep_payload::Manifest;
 
 use crate::args::{ApplyMode, ClusterArgs, PlanArgs};
 use crate::exit::UsageError;
@@ -25,9 +25,10 @@ pub(crate) struct Target {
 
 /// Loads the release, asks the cluster about itself, and makes the plan. Nothing is written.
 pub(crate) async fn prepare(args: &PlanArgs, cluster: &ClusterArgs) -> anyhow::Result<Target> {
-    let (release, mut selection) = release::open(&args.source)?;
-    release::tell_skipped(&release);
-    refuse_without_image(args, &release, &selection)?;
+    let loaded = release::open_async(&args.source).await?;
+    release::tell_skipped(&loaded.release);
+    refuse_without_image(&loaded)?;
+    let release::Loaded { release, mut selection, .. } = loaded;
     let cluster = cluster::connect(cluster).await?;
     let server = Server::new(cluster.client).with_timeout(cluster.request_timeout);
     let address = cluster.address;
@@ -54,15 +55,15 @@ pub(crate) async fn prepare(args: &PlanArgs, cluster: &ClusterArgs) -> anyhow::R
 }
 
 /// The manifests of the operator itself name the release image, which only the caller knows.
-fn refuse_without_image(args: &PlanArgs, release: &Release, selection: &Selection) -> anyhow::Result<()> {
-    if args.source.selection.has_release_image() {
+fn refuse_without_image(loaded: &release::Loaded) -> anyhow::Result<()> {
+    if loaded.cluster.has_release_image() {
         return Ok(());
     }
     let lacks_image = |manifest: &&Manifest| {
         let containers = manifest.object["spec"]["template"]["spec"]["containers"].as_array();
         containers.into_iter().flatten().any(|container| container["image"] == "")
     };
-    match release.selected(selection).find(lacks_image) {
+    match loaded.release.selected(&loaded.selection).find(lacks_image) {
         Some(manifest) => Err(UsageError(format!(
             "{}: {} {} runs from the release image; say which one it is with --release-image PULLSPEC",
             manifest.file, manifest.id.kind, manifest.id.name

@@ -173,7 +173,7 @@ fn hint(root: &Path) -> String {
         return " (there is no such folder)".to_owned();
     }
     if !root.is_dir() {
-        return " (this is a file; releases in archives and registries cannot be read yet)".to_owned();
+        return " (this is a file, not a folder)".to_owned();
     }
     if root.join("release-metadata").exists() {
         return format!(" (did you mean its parent, {}?)", root.join("..").display());

@@ -84,7 +84,7 @@ impl Location {
     /// 1. `oci:DIR[:TAG]`, `oci-archive:FILE[:TAG]`, `docker://PULLSPEC` say themselves what they are;
     /// 2. what is on disk under the whole text: a folder, a layout, an archive;
     /// 3. `PATH:TAG` where the path is a layout or an archive on disk;
-    /// 4. a pull spec, unless the text begins with `.` or `/`.
+    /// 4. a pull spec with a registry: a single word is more likely a folder that is not there than a name of the hub.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         Self::parse_with(text, OnDisk::at)
     }
@@ -111,7 +111,7 @@ impl Location {
             return Ok(Self::Archive { path, tag });
         }
         if let Some(rest) = text.strip_prefix("docker://") {
-            return registry(rest);
+            return pull_spec(text, rest).map(Self::Registry);
         }
         match on_disk(Path::new(text)) {
             OnDisk::Folder => return Ok(Self::Folder(text.into())),
@@ -132,7 +132,14 @@ impl Location {
             let hint = "a pull spec does not begin with `.` or `/`".to_owned();
             return Err(LocationError::Nothing(text.to_owned(), hint));
         }
-        registry(text)
+        let spec = pull_spec(text, text)?;
+        if spec.registry.is_empty() || spec.repository.is_empty() {
+            let hint = format!(
+                "a pull spec names its registry and repository, as in registry.example.com/release:{text}"
+            );
+            return Err(LocationError::Nothing(text.to_owned(), hint));
+        }
+        Ok(Self::Registry(spec))
     }
 }
 
@@ -149,10 +156,8 @@ impl fmt::Display for Location {
     }
 }
 
-fn registry(text: &str) -> Result<Location, LocationError> {
-    PullSpec::parse(text)
-        .map(Location::Registry)
-        .map_err(|error| LocationError::Nothing(text.to_owned(), error.to_string()))
+fn pull_spec(text: &str, spec: &str) -> Result<PullSpec, LocationError> {
+    PullSpec::parse(spec).map_err(|error| LocationError::Nothing(text.to_owned(), error.to_string()))
 }
 
 fn is_path(text: &str) -> bool {
@@ -207,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_on_disk_comes_before_pull_specs() {
         assert_eq!(read("folder").unwrap(), "folder folder");
-        assert_eq!(read("other").unwrap(), "registry other");
+        assert_eq!(read("host.tld/other").unwrap(), "registry host.tld/other");
         assert_eq!(read("/layout").unwrap(), "layout oci:/layout");
         assert_eq!(read("/layout:4.20.0").unwrap(), "layout oci:/layout:4.20.0");
         assert_eq!(read("r.tar:4.20.0").unwrap(), "archive oci-archive:r.tar:4.20.0");
@@ -226,6 +231,7 @@ mod tests {
         assert!(
             read("Gone").unwrap_err().contains("no such file or folder, and \"Gone\" is not a valid image")
         );
+        assert!(read("4.20.0").unwrap_err().contains("names its registry and repository, as in "));
         assert!(read("oci:").unwrap_err().contains("wanted oci:DIR[:TAG]"));
         assert!(read("oci:a:b c").unwrap_err().contains("is no tag"));
         assert_eq!(read("/dev/null").unwrap_err(), "/dev/null: neither a folder nor a file");

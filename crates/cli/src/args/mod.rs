@@ -1,15 +1,15 @@
 //! What can be typed: commands, flags and their help. Nothing is decided here.
 
+mod access;
 mod apply;
 mod cluster;
 mod lab;
 mod rehearse;
 mod selection;
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use access::{RegistryArgs, location};
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
@@ -18,7 +18,7 @@ pub(crate) use selection::SelectionArgs;
 
 /// Reads, lints, rehearses and applies releases of a Kubernetes platform.
 ///
-/// A release is one folder that holds every manifest of a platform. Lockstep shows the order in which a cluster is
+/// A release is one image, or one folder, that holds every manifest of a platform. Lockstep shows the order in which a cluster is
 /// brought to it, finds what is wrong with it, rehearses it, and brings clusters to it.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -50,7 +50,7 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Look at a release: what is in it, in which order it runs, what is wrong with it.
-    Release(ReleaseArgs),
+    Release(Box<ReleaseArgs>),
     /// Bring a cluster to a release, in order, and say what is waited for and why.
     Apply(Box<ApplyArgs>),
     /// Show what applying a release would change in a cluster, field by field.
@@ -105,14 +105,16 @@ Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or nothing 
     Lint(LintArgs),
 }
 
-/// The folder of a release.
+/// A release, wherever it is.
 #[derive(Debug, Args)]
 pub(crate) struct Source {
-    /// Folder of the release: has `manifests/` and `release-manifests/`.
+    /// The release: a folder, `oci:DIR[:TAG]`, an archive `FILE[:TAG]`, or the pull spec of its image.
     #[arg(value_name = "RELEASE")]
-    pub(crate) release: PathBuf,
+    pub(crate) release: String,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) registry: RegistryArgs,
 }
 
 #[derive(Debug, Args)]

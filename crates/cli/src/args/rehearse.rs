@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::apply::EventOutput;
 use super::cluster::duration;
-use super::{InstallOrderArg, SelectionArgs};
+use super::{InstallOrderArg, RegistryArgs, SelectionArgs};
 use crate::lab_operators::speed;
 
 #[derive(Debug, Args)]
@@ -22,12 +22,12 @@ the same engine as `lockstep apply`. Time is virtual: an hour takes a moment, an
 
 Exit codes: 0 it converges, 1 it does not, with the cause, 2 wrong usage.")]
 pub(crate) struct RehearseArgs {
-    /// Folder of the release; without it the bundled example release.
+    /// The release: a folder, `oci:DIR[:TAG]`, an archive or a pull spec; without it the bundled example release.
     #[arg(value_name = "RELEASE")]
-    pub(crate) release: Option<PathBuf>,
-    /// Folder of a release that is installed first; then the update to RELEASE is rehearsed.
+    pub(crate) release: Option<String>,
+    /// A release that is installed first; then the update to RELEASE is rehearsed.
     #[arg(long, value_name = "RELEASE")]
-    pub(crate) from: Option<PathBuf>,
+    pub(crate) from: Option<String>,
     /// Order of an installation: all components side by side, or run level after run level.
     #[arg(long, value_enum, default_value_t = InstallOrderArg::Flat, value_name = "ORDER")]
     pub(crate) install_order: InstallOrderArg,
@@ -60,6 +60,8 @@ pub(crate) struct RehearseArgs {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) registry: RegistryArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

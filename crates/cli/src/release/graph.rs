@@ -11,7 +11,7 @@ use crate::exit::Outcome;
 use crate::{flow, output};
 
 pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Outcome> {
-    let (release, selection) = super::open(&args.source)?;
+    let super::Loaded { release, selection, .. } = super::open(&args.source)?;
     super::tell_skipped(&release);
     let (mode, order) = (args.order.mode.into(), args.order.install_order.into());
     let graph = build(Task::list(release.selected(&selection)), mode, order, 0);

@@ -7,18 +7,30 @@ use serde_json::json;
 
 use lockstep_api::text::visible;
 use lockstep_graph::info::ReleaseInfo;
+use lockstep_release::Wanted;
 use lockstep_view::table::Table;
 
 use crate::args::{InfoArgs, InfoOutput};
 use crate::exit::Outcome;
 use crate::output;
 
+/// So many bytes are fetched for the manifests of the operator itself; a foreign image does not say which layer has them.
+const CHEAP: u64 = 8 * 1024 * 1024;
+
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let (release, selection) = super::open(&args.source)?;
+    let source = &args.source;
+    let opened =
+        super::block_on(super::fetch(&source.release, &source.registry, Wanted::EverythingWithin(CHEAP)))?;
+    let super::Loaded { release, selection, cluster } = super::load_opened(&opened, &source.selection)?;
     let loaded = start.elapsed();
     let mut info = ReleaseInfo::of(&release, &selection, architecture());
-    if !args.source.selection.has_release_image() {
+    if let Some(bytes) = opened.left_out() {
+        info.warnings.push(format!(
+            "the manifests of the operator itself are not counted: {bytes} bytes of layers would have to be fetched for them"
+        ));
+    }
+    if !cluster.has_release_image() {
         let text = "versionHash is that of an unnamed release image; give --release-image to compare it with a cluster's";
         info.warnings.push(text.to_owned());
     }

@@ -8,7 +8,8 @@ use crate::output;
 
 pub(crate) fn run(args: &LintArgs) -> anyhow::Result<Outcome> {
     // A release that cannot be read was not checked, which is not the same as bad.
-    let (release, selection) = super::open(&args.source).map_err(|error| UsageError(format!("{error:#}")))?;
+    let super::Loaded { release, selection, .. } =
+        super::open(&args.source).map_err(|error| UsageError(format!("{error:#}")))?;
     let scope = if args.all_combinations { Scope::AllCombinations } else { Scope::Selected(&selection) };
     let report = lint(&release, scope);
     let severity = match args.fail_on {

@@ -8,14 +8,63 @@ pub(crate) mod objects;
 use std::collections::BTreeSet;
 
 use lockstep_api::names::annotation;
-use lockstep_payload::{DiskFiles, Files, Release, Selection};
+use lockstep_payload::{Files, Release, Selection};
+use lockstep_release::{OpenRelease, Wanted};
 
-use crate::args::{SelectionArgs, Source};
+use crate::args::{RegistryArgs, SelectionArgs, Source, location};
 use crate::output;
 
-/// Opens the folder of a command line and loads it.
-pub(crate) fn open(source: &Source) -> anyhow::Result<(Release, Selection)> {
-    load(&DiskFiles::open(&source.release)?, &source.selection)
+/// A release that was opened and loaded for a cluster.
+pub(crate) struct Loaded {
+    pub(crate) release: Release,
+    pub(crate) selection: Selection,
+    /// What was said about the cluster; a release from a registry names its own image.
+    pub(crate) cluster: SelectionArgs,
+}
+
+/// Requests at a time for commands that read a release and nothing more.
+const PARALLEL: usize = 4;
+
+/// Runs a future to its end.
+pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(future)
+}
+
+/// Opens the release of a command line and loads it.
+pub(crate) fn open(source: &Source) -> anyhow::Result<Loaded> {
+    block_on(open_async(source))
+}
+
+/// The same, for who runs already.
+pub(crate) async fn open_async(source: &Source) -> anyhow::Result<Loaded> {
+    let opened = fetch(&source.release, &source.registry, Wanted::Everything).await?;
+    load_opened(&opened, &source.selection)
+}
+
+/// Opens a release, with the files that are wanted.
+pub(crate) async fn fetch(
+    release: &str,
+    registry: &RegistryArgs,
+    wanted: Wanted,
+) -> anyhow::Result<OpenRelease> {
+    let location = location(release)?;
+    Ok(lockstep_release::open::release(
+        &location,
+        &registry.registries(PARALLEL)?,
+        &registry.filter()?,
+        wanted,
+    )
+    .await?)
+}
+
+/// Loads an opened release; one that was found by its pull spec runs from that image.
+pub(crate) fn load_opened(opened: &OpenRelease, cluster: &SelectionArgs) -> anyhow::Result<Loaded> {
+    let cluster = match opened.pull_spec() {
+        Some(spec) => cluster.or_release_image(&spec.to_string()),
+        None => cluster.clone(),
+    };
+    let (release, selection) = load(opened.files.as_ref(), &cluster)?;
+    Ok(Loaded { release, selection, cluster })
 }
 
 /// Loads a release and makes the selection for it; tells what is wrong with it on the way.

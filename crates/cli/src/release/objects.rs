@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::output;
 
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<Outcome> {
-    let (release, selection) = super::open(&args.source)?;
+    let super::Loaded { release, selection, .. } = super::open(&args.source)?;
     super::tell_skipped(&release);
     let in_folder = |manifest: &&Manifest| match args.folder {
         FolderArg::All => true,

@@ -7,6 +7,7 @@ use super::ReadError;
 use super::image::{Image, LayerFile, Layers};
 use crate::location::Location;
 use crate::platform::PlatformFilter;
+use crate::reference::PullSpec;
 use crate::store::{self, Registries, Store, Which};
 
 /// The tag that is meant when a pull spec names none.
@@ -22,6 +23,24 @@ pub struct OpenRelease {
     pub files: Box<dyn Files + Send>,
     /// Its image; a folder has none.
     pub image: Option<Image>,
+    left_out: Option<u64>,
+}
+
+// === impl OpenRelease ===
+
+impl OpenRelease {
+    /// The pull spec, by digest, of a release in a registry.
+    pub fn pull_spec(&self) -> Option<PullSpec> {
+        match (&self.location, &self.image) {
+            (Location::Registry(spec), Some(image)) => Some(spec.with_digest(image.digest())),
+            _ => None,
+        }
+    }
+
+    /// Bytes of layers that were not fetched although they may hold manifests of the operator itself.
+    pub fn left_out(&self) -> Option<u64> {
+        self.left_out
+    }
 }
 
 /// Which files of a release are wanted: nothing else is fetched.
@@ -53,6 +72,7 @@ pub async fn release(
             location: location.clone(),
             files: Box::new(files),
             image: None,
+            left_out: None,
         });
     }
     let (store, which) = store::open(location, registries).await?;
@@ -63,14 +83,15 @@ pub async fn release(
     };
     let image = Image::open(&store, &which, filter).await?;
     let name = location.to_string();
-    let files = files(&image, &name, &wanted).await?;
-    Ok(OpenRelease { name, location: location.clone(), files: Box::new(files), image: Some(image) })
+    let (files, left_out) = files(&image, &name, &wanted).await?;
+    Ok(OpenRelease { name, location: location.clone(), files: Box::new(files), image: Some(image), left_out })
 }
 
-async fn files(image: &Image, name: &str, wanted: &Wanted) -> Result<MemoryFiles, ReadError> {
+/// The files, and how many bytes were too many to fetch.
+async fn files(image: &Image, name: &str, wanted: &Wanted) -> Result<(MemoryFiles, Option<u64>), ReadError> {
     let mut files = MemoryFiles::new(name);
     if *wanted == Wanted::Nothing {
-        return Ok(files);
+        return Ok((files, None));
     }
     let payload = image.folder(file::RELEASE_MANIFESTS, Layers::Until(file::IMAGE_REFERENCES)).await?;
     if !payload.contains_key(file::IMAGE_REFERENCES) {
@@ -79,15 +100,15 @@ async fn files(image: &Image, name: &str, wanted: &Wanted) -> Result<MemoryFiles
         return Err(ReadError::Refused(text));
     }
     files = add(files, Folder::ReleaseManifests, payload);
-    let wants_own = match wanted {
-        Wanted::Everything => true,
-        Wanted::EverythingWithin(bytes) => image.weight_of(file::MANIFESTS) <= *bytes,
-        Wanted::ReleaseManifests | Wanted::Nothing => false,
-    };
-    if wants_own {
-        files = add(files, Folder::Manifests, image.folder(file::MANIFESTS, Layers::All).await?);
+    let weight = image.weight_of(file::MANIFESTS);
+    match wanted {
+        Wanted::EverythingWithin(bytes) if weight > *bytes => return Ok((files, Some(weight))),
+        Wanted::ReleaseManifests | Wanted::Nothing => {}
+        Wanted::Everything | Wanted::EverythingWithin(_) => {
+            files = add(files, Folder::Manifests, image.folder(file::MANIFESTS, Layers::All).await?);
+        }
     }
-    Ok(files)
+    Ok((files, None))
 }
 
 fn add(

@@ -4,7 +4,6 @@
 //! All host names resolve to nothing: what a page tries to load is recorded and never sent.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::debian;
 use crate::error::{Error, io_error};
 
 /// The variable that names the browser to use.
@@ -70,10 +70,7 @@ impl Browser {
             }
             return Err(missing(format!("{VARIABLE} names `{}`, which is no file", binary.display())));
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut places =
-            NAMES.iter().flat_map(|name| std::env::split_paths(&path).map(move |dir| dir.join(name)));
-        Ok(places.find(|place| place.is_file()).map(|binary| Self { binary }))
+        Ok(NAMES.iter().find_map(|name| debian::on_path(name)).map(|binary| Self { binary }))
     }
 
     /// Opens the page and calls the script, a JavaScript function expression, with `argument` once it has loaded.
@@ -183,34 +180,11 @@ fn requests(log: &str) -> Vec<String> {
 fn install() -> Result<(), Error> {
     let by_hand =
         format!("install Debian's `{}` (or any Chromium and a font), or set {VARIABLE}", PACKAGES.join(" "));
-    let is_debian = Path::new("/etc/debian_version").exists() && Path::new("/usr/bin/apt-get").exists();
-    if !is_debian || !is_root() {
-        return Err(missing(format!("not on PATH; {by_hand}")));
-    }
-    let install = [&["install", "-y", "--no-install-recommends"][..], &PACKAGES[..]].concat();
-    for arguments in [&["update"][..], &install[..]] {
-        // The reader sees what changes the system; a lost line is no reason to stop.
-        let _ = writeln!(io::stderr(), "no Chromium found, running: apt-get {}", arguments.join(" "));
-        let output =
-            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output();
-        let output = output.map_err(io_error("running apt-get"))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(missing(format!("`apt-get {}` failed ({said}); {by_hand}", arguments.join(" "))));
-        }
-    }
-    Ok(())
+    debian::install("Chromium", &PACKAGES, &by_hand)
 }
 
 fn missing(what: impl Into<String>) -> Error {
     Error::Data { from: "Chromium".to_owned(), what: what.into() }
-}
-
-/// Whether this process may install packages: the effective user of `/proc/self/status` is 0.
-fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    users.and_then(|users| users.split_whitespace().nth(1)) == Some("0")
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {

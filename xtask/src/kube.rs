@@ -4,10 +4,10 @@
 //! the system and nothing outside the cache folder and a temporary folder is written.
 
 mod build;
-mod ports;
-mod process;
+pub(crate) mod ports;
+pub(crate) mod process;
 mod recipe;
-mod server;
+pub(crate) mod server;
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,15 @@
 //! Checks, generation, benchmarks and a real Kubernetes for the suites.
 //!
 //! The commands of `cargo xtask` are functions of this library, so that the suites can use the same code:
-//! [`kube::Server`] is the fixture that starts a private API server.
+//! [`kube::Server`] is the fixture that starts a private API server, [`registry::Registry`] one that starts a registry.
 
 pub mod bench;
 pub mod browser;
+mod debian;
 mod error;
 pub mod kube;
 mod lock;
+pub mod registry;
 pub mod schema;
 pub mod soak;
 pub mod test;

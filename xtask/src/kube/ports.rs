@@ -18,7 +18,7 @@ const LOWEST: u16 = 10_000;
 const ENOUGH: u16 = 1_000;
 
 /// An endless supply of ports that were free when they were asked for.
-pub(super) struct Ports {
+pub(crate) struct Ports {
     range: RangeInclusive<u16>,
     next: u16,
 }
@@ -27,7 +27,7 @@ pub(super) struct Ports {
 
 impl Ports {
     /// Ports of this machine, from a random place on.
-    pub(super) fn of_this_machine() -> Self {
+    pub(crate) fn of_this_machine() -> Self {
         let range = range_outside(fs::read_to_string(EPHEMERAL).ok().as_deref());
         // Every process and every call gets another seed from the standard library's own randomness.
         Self::starting_at(range, RandomState::new().hash_one(std::process::id()))
@@ -41,7 +41,7 @@ impl Ports {
     }
 
     /// The next port that nobody listens on.
-    pub(super) fn free(&mut self) -> Result<u16, Error> {
+    pub(crate) fn free(&mut self) -> Result<u16, Error> {
         let width = self.range.end() - self.range.start();
         (0..=width)
             .map(|_| self.candidate())

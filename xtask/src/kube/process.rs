@@ -29,14 +29,14 @@ rm -rf -- "$0" || { sleep 1; rm -rf -- "$0"; }
 "#;
 
 /// A component that runs, with its log.
-pub(super) struct Process {
-    pub(super) name: &'static str,
+pub(crate) struct Process {
+    pub(crate) name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 /// The shell that outlives its owner for a moment, to clean up after it.
-pub(super) struct Watchdog {
+pub(crate) struct Watchdog {
     child: Child,
     pids: ChildStdin,
 }
@@ -45,7 +45,7 @@ pub(super) struct Watchdog {
 
 impl Process {
     /// Starts a binary in `folder`, where `NAME.log` takes all that it writes.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &'static str,
         assets: &Path,
         arguments: &[String],
@@ -74,12 +74,12 @@ impl Process {
         Ok(process)
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// An error when the process has ended although it should run.
-    pub(super) fn check(&mut self) -> Result<(), Error> {
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.failed(&describe(status))),
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// An error about this process that carries the end of its log.
-    pub(super) fn failed(&self, what: &str) -> Error {
+    pub(crate) fn failed(&self, what: &str) -> Error {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         Error::Component {
             name: self.name,
@@ -122,7 +122,7 @@ fn last_lines(log: &str) -> String {
 
 impl Watchdog {
     /// Starts the shell that removes `folder` and kills the guarded processes when this process is gone.
-    pub(super) fn start(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
         let mut child = Command::new("sh")
             .arg("-c")
             .arg(WATCHDOG)

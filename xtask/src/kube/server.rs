@@ -62,7 +62,7 @@ pub struct Server {
 }
 
 /// A temporary folder that goes away with its owner.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 // === impl Server ===
 
@@ -155,7 +155,7 @@ impl Server {
 
     /// One attempt: etcd, the API server, then what was asked for.
     fn start_once(assets: &Path, options: &ServerOptions, ports: &mut Ports) -> Result<Self, Error> {
-        let folder = Folder::create()?;
+        let folder = Folder::create("kube")?;
         let watchdog = Watchdog::start(&folder.0)?;
         let mut server = Self {
             watchdog,
@@ -333,9 +333,10 @@ fn random_name() -> String {
 // === impl Folder ===
 
 impl Folder {
-    fn create() -> Result<Self, Error> {
-        let path =
-            std::env::temp_dir().join(format!("lockstep-kube-{}-{}", std::process::id(), random_name()));
+    /// A folder of its own for `what`.
+    pub(crate) fn create(what: &str) -> Result<Self, Error> {
+        let name = format!("lockstep-{what}-{}-{}", std::process::id(), random_name());
+        let path = std::env::temp_dir().join(name);
         // It holds credentials.
         DirBuilder::new()
             .mode(0o700)
@@ -377,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_dropped_folder_is_gone() {
-        let folder = Folder::create().unwrap();
+        let folder = Folder::create("kube").unwrap();
         let path = folder.0.clone();
         fs::write(path.join("file"), "x").unwrap();
         drop(folder);

@@ -1,20 +1,76 @@
 //! Repositories of registries.
+//!
+//! ```text
+//! Registries ─ Repository ─ place (manifests, tags) ─┐
+//!                         ├ download, upload (blobs) ─┴─ host (tries, tokens, redirects) ─ gate (how many at a time)
+//!                         └ mirrors (where else)
+//! ```
 
+mod answer;
+mod auth;
+mod credentials;
+mod download;
+mod failure;
+mod gate;
+mod helper;
+mod host;
+mod identity;
+mod mirrors;
+mod patience;
+mod place;
+mod redirect;
+mod upload;
+mod wire;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use reqwest::{Certificate, redirect::Policy};
+
+use self::credentials::Credentials;
+use self::host::Host;
+use self::mirrors::Mirrors;
+use self::place::{Place, authority};
 use super::{Access, Blob, BlobSource, StoreError, Which};
 use crate::digest::Digest;
 use crate::image::{Descriptor, RawManifest};
 use crate::reference::PullSpec;
 
+/// Requests at a time for each registry when a command has no default of its own.
+const USUAL_LIMIT: usize = 6;
+/// How long a connection may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
+
 /// All registries, reached in one way; connections, credentials and tokens are shared.
 #[derive(Debug, Clone)]
 pub struct Registries {
-    _access: Access,
+    shared: Arc<Shared>,
 }
 
-/// One repository of a registry.
+/// One repository of a registry; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Repository {
-    spec: PullSpec,
+    own: Place,
+    /// Where content is looked for by digest: mirrors, and the repository itself unless it must not be asked.
+    places: Arc<[Place]>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    access: Access,
+    authorities: Vec<Certificate>,
+    credentials: Arc<Credentials>,
+    mirrors: Mirrors,
+    /// Made when it is needed: a command that stays on the disk needs none.
+    client: OnceLock<reqwest::Client>,
+    hosts: Mutex<HashMap<String, Arc<Host>>>,
+}
+
+/// A way through several places.
+#[derive(Debug, Default)]
+struct Search {
+    failed: Option<StoreError>,
 }
 
 // === impl Registries ===
@@ -22,61 +78,184 @@ pub struct Repository {
 impl Registries {
     /// Reads credentials and certificates; nothing is connected yet.
     pub fn new(access: Access) -> Result<Self, StoreError> {
-        Ok(Self { _access: access })
+        let credentials =
+            Credentials::load(access.registry_config.as_deref(), &|name| std::env::var_os(name))?;
+        let authorities = match &access.certificate_authority {
+            Some(path) if !access.insecure => {
+                let failed = |why: String| {
+                    StoreError::Refused(format!(
+                        "failed to read registry ca bundle: {}: {why}",
+                        path.display()
+                    ))
+                };
+                let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+                let found =
+                    Certificate::from_pem_bundle(&bytes).map_err(|error| failed(error.to_string()))?;
+                if found.is_empty() {
+                    return Err(failed("there is no certificate in it".to_owned()));
+                }
+                found
+            }
+            _ => Vec::new(),
+        };
+        let mirrors = match &access.mirror_sets {
+            Some(path) => Mirrors::load(path)?,
+            None => Mirrors::default(),
+        };
+        let shared = Shared {
+            access,
+            authorities,
+            credentials: Arc::new(credentials),
+            mirrors,
+            client: OnceLock::new(),
+            hosts: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// A repository.
     pub fn repository(&self, spec: &PullSpec) -> Result<Repository, StoreError> {
-        Ok(Repository { spec: spec.bare() })
+        if spec.repository.is_empty() {
+            return Err(StoreError::Refused(format!("{spec}: the repository is missing")));
+        }
+        let own = self.place(spec)?;
+        let places = self.shared.mirrors.places(&spec.bare());
+        let places: Result<Vec<Place>, StoreError> = places.iter().map(|spec| self.place(spec)).collect();
+        Ok(Repository { own, places: places?.into() })
+    }
+
+    fn place(&self, spec: &PullSpec) -> Result<Place, StoreError> {
+        let authority = authority(spec);
+        let client = self.shared.client()?;
+        let mut hosts = self.shared.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = hosts.entry(authority.clone()).or_insert_with(|| {
+            let access = &self.shared.access;
+            let limit = if access.per_registry == 0 { USUAL_LIMIT } else { access.per_registry };
+            let credentials = Arc::clone(&self.shared.credentials);
+            Arc::new(Host::new(authority, client, credentials, (access.insecure, access.plain_http), limit))
+        });
+        Ok(Place { spec: spec.bare(), host: Arc::clone(host) })
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn client(&self) -> Result<reqwest::Client, StoreError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let builder = || {
+            reqwest::Client::builder()
+                .user_agent(concat!("lockstep/", env!("CARGO_PKG_VERSION")))
+                .redirect(Policy::none())
+                .connect_timeout(CONNECT_PATIENCE)
+                .tls_danger_accept_invalid_certs(self.access.insecure)
+        };
+        let built = builder().tls_certs_merge(self.authorities.clone()).build();
+        // A machine without any certificate can still speak plain HTTP.
+        let built = built.or_else(|_| builder().tls_certs_only(self.authorities.clone()).build());
+        let client = built.map_err(|error| StoreError::Refused(failure::chain(&error)))?;
+        Ok(self.client.get_or_init(|| client).clone())
     }
 }
 
 // === impl Repository ===
 
-#[expect(clippy::unused_async, reason = "being written")]
 impl Repository {
     /// What to call it in messages.
     pub fn name(&self) -> String {
-        self.spec.to_string()
+        self.own.to_string()
     }
 
-    fn refused<T>(&self) -> Result<T, StoreError> {
-        Err(StoreError::Refused(format!("{}: registries cannot be reached yet", self.name())))
+    /// Where to look: a tag is known only to the repository itself.
+    fn places_for(&self, which: &Which) -> &[Place] {
+        match which {
+            Which::Tag(_) => std::slice::from_ref(&self.own),
+            Which::Digest(_) => &self.places,
+        }
     }
 
-    pub(super) async fn manifest(&self, _which: &Which) -> Result<RawManifest, StoreError> {
-        self.refused()
+    pub(super) async fn manifest(&self, which: &Which) -> Result<RawManifest, StoreError> {
+        let mut search = Search::default();
+        for place in self.places_for(which) {
+            if let Some(found) = search.hears(place.manifest(which).await.map(Some)) {
+                return Ok(found);
+            }
+        }
+        search.end()?;
+        Err(StoreError::NotFound { what: which.to_string(), store: self.name() })
     }
 
-    pub(super) async fn find(&self, _which: &Which) -> Result<Option<Digest>, StoreError> {
-        self.refused()
+    pub(super) async fn find(&self, which: &Which) -> Result<Option<Digest>, StoreError> {
+        let mut search = Search::default();
+        for place in self.places_for(which) {
+            if let Some(found) = search.hears(place.find(which).await) {
+                return Ok(Some(found));
+            }
+        }
+        search.end().map(|()| None)
     }
 
     pub(super) async fn tags(&self) -> Result<Vec<String>, StoreError> {
-        self.refused()
+        self.own.tags().await
     }
 
-    pub(super) async fn blob_size(&self, _digest: &Digest) -> Result<Option<u64>, StoreError> {
-        self.refused()
+    pub(super) async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, StoreError> {
+        let mut search = Search::default();
+        for place in self.places.iter() {
+            if let Some(found) = search.hears(place.blob_size(digest).await) {
+                return Ok(Some(found));
+            }
+        }
+        search.end().map(|()| None)
     }
 
-    pub(super) async fn read_blob(&self, _blob: &Descriptor, _from: u64) -> Result<Blob, StoreError> {
-        self.refused()
+    pub(super) async fn read_blob(&self, blob: &Descriptor, from: u64) -> Result<Blob, StoreError> {
+        let mut search = Search::default();
+        for place in self.places.iter() {
+            if let Some(found) = search.hears(download::read(place, blob, from).await.map(Some)) {
+                return Ok(found);
+            }
+        }
+        search.end()?;
+        Err(StoreError::NotFound { what: format!("the blob {}", blob.digest), store: self.name() })
     }
 
     pub(super) async fn write_blob(
         &self,
-        _blob: &Descriptor,
-        _source: &BlobSource,
+        blob: &Descriptor,
+        source: &BlobSource,
     ) -> Result<bool, StoreError> {
-        self.refused()
+        upload::write(&self.own, blob, source).await
     }
 
     pub(super) async fn write_manifest(
         &self,
-        _tag: Option<&str>,
-        _manifest: &RawManifest,
+        tag: Option<&str>,
+        manifest: &RawManifest,
     ) -> Result<(), StoreError> {
-        self.refused()
+        self.own.write_manifest(tag, manifest).await
+    }
+}
+
+// === impl Search ===
+
+impl Search {
+    /// What a place has; why it has nothing is kept.
+    fn hears<T>(&mut self, outcome: Result<Option<T>, StoreError>) -> Option<T> {
+        match outcome {
+            Ok(found) => return found,
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                self.failed.get_or_insert(error);
+            }
+        }
+        None
+    }
+
+    /// When no place had it: the first error, if it was more than "not here".
+    fn end(self) -> Result<(), StoreError> {
+        self.failed.map_or(Ok(()), Err)
     }
 }

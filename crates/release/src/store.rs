@@ -154,7 +154,7 @@ impl Store {
     pub async fn find(&self, which: &Which) -> Result<Option<Digest>, StoreError> {
         match self {
             Self::Layout(layout) => layout.find(which).await,
-            Self::Archive(archive) => archive.find(which).await,
+            Self::Archive(archive) => Ok(archive.find(which)),
             Self::Registry(repository) => repository.find(which).await,
         }
     }
@@ -163,7 +163,7 @@ impl Store {
     pub async fn tags(&self) -> Result<Vec<String>, StoreError> {
         match self {
             Self::Layout(layout) => layout.tags().await,
-            Self::Archive(archive) => archive.tags().await,
+            Self::Archive(archive) => Ok(archive.tags()),
             Self::Registry(repository) => repository.tags().await,
         }
     }
@@ -172,7 +172,7 @@ impl Store {
     pub async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, StoreError> {
         match self {
             Self::Layout(layout) => layout.blob_size(digest).await,
-            Self::Archive(archive) => archive.blob_size(digest).await,
+            Self::Archive(archive) => Ok(archive.blob_size(digest)),
             Self::Registry(repository) => repository.blob_size(digest).await,
         }
     }
@@ -201,6 +201,14 @@ impl Store {
             Self::Layout(layout) => layout.write_manifest(tag, manifest).await,
             Self::Archive(archive) => archive.write_manifest(tag, manifest).await,
             Self::Registry(repository) => repository.write_manifest(tag, manifest).await,
+        }
+    }
+
+    /// Ends a series of writes: an archive gets its list of images and its end; the others have theirs.
+    pub async fn finish(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Archive(archive) => archive.finish().await,
+            Self::Layout(_) | Self::Registry(_) => Ok(()),
         }
     }
 

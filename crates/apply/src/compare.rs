@@ -8,7 +8,6 @@ pub mod decide;
 pub(crate) mod fields;
 pub mod foreign;
 pub mod patch;
-pub(crate) mod path;
 mod quantity;
 pub mod repair;
 mod stored;
@@ -22,6 +21,8 @@ pub use decide::{Next, decide, fingerprint, managers_of};
 pub use foreign::foreign;
 pub use patch::{PatchOperation, PatchVerb};
 pub use repair::repair;
+
+pub(crate) use lockstep_payload::path;
 
 use fields::{Fields, Node, keys, members};
 use path::{Path, Step};

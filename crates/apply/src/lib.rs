@@ -1,10 +1,9 @@
 //! Make a cluster match a release, keep it there, and say at every moment what is waited for and why.
 //!
-//! Three parts: what to send for one object (`normalise`, `modify`, `compare`, `merge`, `diff`: pure), how to talk to
+//! Three parts: what to send for one object (`normalise`, `modify`, `compare`, `merge`: pure), how to talk to
 //! the server (`server`, `refusal`, `kinds`, `watch`), and the [`engine`] that pumps a Frontier and repairs drift.
 
 pub mod compare;
-pub mod diff;
 pub mod engine;
 pub mod kinds;
 pub mod merge;

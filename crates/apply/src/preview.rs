@@ -2,12 +2,12 @@
 
 use futures::stream::{self, StreamExt as _};
 use lockstep_graph::{TaskId, Treatment};
+use lockstep_payload::changes::{FieldChange, changes, text};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::compare::patch::in_safe_order;
 use crate::compare::{Next, PatchOperation, PatchVerb, decide, foreign};
-use crate::diff::{FieldChange, changes, text};
 use crate::engine::{Item, Plan, label_only};
 use crate::kinds::{Kinds, Resource};
 use crate::merge;

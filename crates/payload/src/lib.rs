@@ -5,6 +5,7 @@
 //! cluster. Nothing here knows a cluster, a clock or a network; files come in through [`Files`].
 
 pub mod capabilities;
+pub mod changes;
 pub mod feature_gates;
 pub mod file_list;
 pub mod file_name;
@@ -16,6 +17,7 @@ pub mod limits;
 pub mod listing;
 pub mod manifest;
 pub mod metadata;
+pub mod path;
 pub mod presence;
 pub mod release;
 pub mod retrieval;

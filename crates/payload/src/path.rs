@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 /// A place while walking an object. It lives on the stack, so that a walk that finds nothing allocates nothing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path<'a> {
+pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
     step: Step<'a>,
 }
 
 /// One step down from a value to one inside it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step<'a> {
+pub enum Step<'a> {
     /// Nowhere yet.
     Root,
     /// The field of an object.
@@ -33,7 +33,7 @@ pub(crate) enum Step<'a> {
 
 /// One step of a path that was read from text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Segment {
+pub enum Segment {
     /// The field of an object.
     Field(String),
     /// The item at a place.
@@ -48,10 +48,10 @@ pub(crate) enum Segment {
 
 impl<'a> Path<'a> {
     /// The whole object.
-    pub(crate) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
 
     /// One step further down.
-    pub(crate) fn then<'b>(&'b self, step: Step<'b>) -> Path<'b>
+    pub fn then<'b>(&'b self, step: Step<'b>) -> Path<'b>
     where
         'a: 'b,
     {
@@ -59,7 +59,7 @@ impl<'a> Path<'a> {
     }
 
     /// The steps from the object to here.
-    pub(crate) fn steps(&self) -> Vec<Step<'a>> {
+    pub fn steps(&self) -> Vec<Step<'a>> {
         let mut steps = self.parent.map(Path::steps).unwrap_or_default();
         if !matches!(self.step, Step::Root) {
             steps.push(self.step);
@@ -68,7 +68,7 @@ impl<'a> Path<'a> {
     }
 
     /// The JSON pointer to here.
-    pub(crate) fn pointer(&self) -> String {
+    pub fn pointer(&self) -> String {
         let mut pointer = self.parent.map(Path::pointer).unwrap_or_default();
         match self.step {
             Step::Root => {}
@@ -118,20 +118,20 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Appends a field to a JSON pointer.
-pub(crate) fn push_field(pointer: &mut String, name: &str) {
+pub fn push_field(pointer: &mut String, name: &str) {
     pointer.push('/');
     pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
 }
 
 /// The fields and places of a JSON pointer, unescaped.
-pub(crate) fn parts(pointer: &str) -> impl Iterator<Item = String> {
+pub fn parts(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))
 }
 
 // === from text ===
 
 /// Reads the text of a path; nothing when it is not one.
-pub(crate) fn parse(text: &str) -> Option<Vec<Segment>> {
+pub fn parse(text: &str) -> Option<Vec<Segment>> {
     let mut segments = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -185,7 +185,7 @@ fn json_prefix(text: &str) -> Option<(Value, &str)> {
 }
 
 /// The value at a path in an object.
-pub(crate) fn value_at<'a>(object: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
+pub fn value_at<'a>(object: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
     segments.iter().try_fold(object, |value, segment| match segment {
         Segment::Field(name) => value.get(name),
         Segment::Index(index) => value.get(index),
@@ -195,7 +195,7 @@ pub(crate) fn value_at<'a>(object: &'a Value, segments: &[Segment]) -> Option<&'
 }
 
 /// Whether a list item has all values of a key.
-pub(crate) fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
+pub fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
     key.iter().all(|(name, value)| item.get(name) == Some(value))
 }
 
@@ -215,7 +215,7 @@ const KEYS: [&[&str]; 9] = [
 ];
 
 /// The fields that tell all items of these lists apart; nothing when a place is all they have.
-pub(crate) fn key_of(lists: &[&[Value]]) -> Option<&'static [&'static str]> {
+pub fn key_of(lists: &[&[Value]]) -> Option<&'static [&'static str]> {
     KEYS.into_iter().find(|names| lists.iter().all(|items| are_apart(items, names)))
 }
 
@@ -228,13 +228,13 @@ fn are_apart(items: &[Value], names: &[&str]) -> bool {
 }
 
 /// The values of these fields of an item, when it has all of them.
-pub(crate) fn key_values(item: &Value, names: &[&str]) -> Option<Map<String, Value>> {
+pub fn key_values(item: &Value, names: &[&str]) -> Option<Map<String, Value>> {
     let scalar = |value: &&Value| value.is_string() || value.is_number();
     names.iter().map(|name| Some(((*name).to_owned(), item.get(name).filter(scalar)?.clone()))).collect()
 }
 
 /// The text for a JSON pointer into an object.
-pub(crate) fn describe(object: &Value, pointer: &str) -> String {
+pub fn describe(object: &Value, pointer: &str) -> String {
     let parts: Vec<String> = parts(pointer).collect();
     walk(Some(object), &parts, &Path::ROOT)
 }

@@ -6,7 +6,7 @@ use lockstep_api::names::kind;
 use lockstep_api::object;
 use serde_json::{Map, Value};
 
-use crate::compare::path::{Path, Step};
+use crate::path::{Path, Step};
 
 /// The start of what is shown in the place of a secret.
 pub(super) const SHOWN_AS: &str = "(secret, ";

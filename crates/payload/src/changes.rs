@@ -1,4 +1,4 @@
-//! What a write changes, field by field, with secrets masked.
+//! What differs between two states of an object, field by field, with secrets masked.
 
 mod mask;
 mod text;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::compare::path::{Path, Step, key_of, key_values};
+use crate::path::{Path, Step, key_of, key_values};
 use mask::Mask;
 
 pub use text::text;
@@ -48,6 +48,13 @@ pub fn changes(before: Option<&Value>, after: &Value) -> Vec<FieldChange> {
             _ => walk.value(before, after, &path),
         }
     }
+    walk.found
+}
+
+/// The changes from one manifest to another: nothing is left out, for no server has written any of it.
+pub fn all_changes(before: &Value, after: &Value) -> Vec<FieldChange> {
+    let mut walk = Walk { mask: Mask::of(after), found: Vec::new() };
+    walk.value(Some(before), Some(after), &Path::ROOT);
     walk.found
 }
 
@@ -179,5 +186,5 @@ fn pairs<'a>(
 }
 
 #[cfg(test)]
-#[path = "diff_tests.rs"]
+#[path = "changes_tests.rs"]
 mod tests;

@@ -142,3 +142,15 @@ fn long_values_are_shortened_to_where_they_differ() {
     assert!(line.contains(&format!("→ …{}Yb", "a".repeat(20))), "{line}");
     assert!(line.contains("(1003 characters)") && line.chars().count() < 300, "{line}");
 }
+
+#[test]
+fn between_manifests_even_status_and_metadata_count() {
+    let before = deployment();
+    let mut after = before.clone();
+    after["metadata"]["generation"] = json!(2);
+    after["status"]["replicas"] = json!(2);
+    assert_eq!(
+        text(&all_changes(&before, &after)),
+        "metadata.generation: (none) → 2\nstatus.replicas: 1 → 2\n"
+    );
+}

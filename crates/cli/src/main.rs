@@ -41,6 +41,7 @@ fn main() -> ExitCode {
             ReleaseCommand::Objects(args) => release::objects::run(&args),
             ReleaseCommand::Graph(args) => release::graph::run(&args),
             ReleaseCommand::Lint(args) => release::lint::run(&args),
+            ReleaseCommand::Diff(args) => release::diff::run(&args),
         },
         Command::Apply(args) => apply::run(&args),
         Command::Diff(args) => diff::run(&args),

@@ -19,7 +19,7 @@
       entry.hidden = !shown;
       matches += shown ? 1 : 0;
     }
-    for (const section of all("section")) section.hidden = all("ul > li:not([hidden])", section).length === 0;
+    for (const section of all("section")) section.hidden = all(":scope > ul > li:not([hidden])", section).length === 0;
     const filtering = words.length > 0 || contentOnly;
     found.textContent = filtering ? `${matches} of ${entries.length} changes` : `${entries.length} changes`;
   };

@@ -5,6 +5,7 @@ mod apply;
 mod cluster;
 mod lab;
 mod rehearse;
+mod release_diff;
 mod selection;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,6 +15,7 @@ pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, 
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
+pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
 
 /// Reads, lints, rehearses and applies releases of a Kubernetes platform.
@@ -103,6 +105,15 @@ pub(crate) enum ReleaseCommand {
 
 Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or nothing that could be checked.")]
     Lint(LintArgs),
+    /// Compare two releases: objects field by field, images, capabilities, run levels, what is incompatible.
+    #[command(after_help = "Examples:
+  lockstep release diff ./4.20.0 ./4.21.0
+  lockstep release diff ./4.20.0 ./4.21.0 --only incompatible
+  lockstep release diff ./4.20.0 ./4.21.0 --object Deployment/console-operator
+  lockstep release diff ./4.20.0 ./4.21.0 -o html > changes.html
+
+Exit codes: 0 nothing differs, 1 something does, 2 wrong usage or nothing that could be compared.")]
+    Diff(Box<ReleaseDiffArgs>),
 }
 
 /// A release, wherever it is.

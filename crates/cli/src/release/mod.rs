@@ -1,5 +1,6 @@
 //! `lockstep release …`
 
+pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod info;
 pub(crate) mod lint;

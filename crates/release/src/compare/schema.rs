@@ -127,9 +127,9 @@ impl Walk {
     }
 
     fn choices(&mut self, before: &Value, after: &Value, path: &str) {
-        let Some(new) = after["enum"].as_array() else { return };
+        let Some(new) = accepted(after) else { return };
         let list = |values: &[&Value]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        match before["enum"].as_array() {
+        match accepted(before) {
             None => {
                 let all: Vec<&Value> = new.iter().collect();
                 self.tell("choice-removed", path, format!("any value was accepted, now only {}", list(&all)));
@@ -156,7 +156,10 @@ impl Walk {
             let new = &after[name];
             let is_new = match (before[name].as_array(), new.as_array()) {
                 // More alternatives accept more; more conditions accept less.
-                (Some(old), Some(new)) if name == "allOf" => new.iter().any(|one| !old.contains(one)),
+                (old, Some(new)) if name == "allOf" => {
+                    let is_known = |one| is_choice(one) || old.is_some_and(|old| old.contains(one));
+                    !new.iter().all(is_known)
+                }
                 (Some(old), Some(new)) => old.iter().any(|one| !new.contains(one)),
                 _ => !new.is_null() && *new != before[name],
             };
@@ -212,6 +215,18 @@ impl Walk {
             }
         }
     }
+}
+
+/// The values that a schema accepts by itself and by all its conditions together; nothing when it lists none.
+fn accepted(schema: &Value) -> Option<Vec<Value>> {
+    let conditions = schema["allOf"].as_array().into_iter().flatten();
+    let lists = std::iter::once(schema).chain(conditions).filter_map(|one| one["enum"].as_array().cloned());
+    lists.reduce(|all, list| all.into_iter().filter(|value| list.contains(value)).collect())
+}
+
+/// Whether a condition is only a list of values, which [`accepted`] has looked at.
+fn is_choice(condition: &Value) -> bool {
+    condition.as_object().is_some_and(|fields| fields.keys().eq(["enum"]))
 }
 
 fn field(path: &str, name: &str) -> String {
@@ -309,6 +324,16 @@ mod tests {
         let any =
             json!({"properties": {"a": {(INT_OR_STRING): true}, "l": {"items": {(KEEPS_UNKNOWN): true}}}});
         assert_eq!(found(&before, &any), []);
+    }
+
+    #[test]
+    fn lists_of_values_count_together_wherever_they_stand() {
+        let two = json!({"properties": {"a": {"allOf": [{"enum": ["x", "y"]}, {"enum": ["x", "y", "z"]}]}}});
+        let one = json!({"properties": {"a": {"enum": ["x", "y"]}}});
+        assert_eq!(found(&two, &one), []);
+        assert_eq!(found(&one, &two), []);
+        let fewer = json!({"properties": {"a": {"allOf": [{"enum": ["x"]}]}}});
+        assert_eq!(found(&two, &fewer), [("choice-removed", "a".to_owned())]);
     }
 
     #[test]

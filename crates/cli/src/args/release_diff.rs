@@ -2,11 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
-use super::SelectionArgs;
+use super::{RegistryArgs, SelectionArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseDiffArgs {
-    /// The release that is left.
+    /// The release that is left: a folder, `oci:DIR[:TAG]`, an archive `FILE[:TAG]`, or the pull spec of its image.
     #[arg(value_name = "FROM")]
     pub(crate) from: String,
     /// The release that is gone to.
@@ -26,6 +26,8 @@ pub(crate) struct ReleaseDiffArgs {
     pub(crate) selected: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) registry: RegistryArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,10 +1,8 @@
 //! `lockstep release diff`
 
 use lockstep_payload::Release;
+use lockstep_release::Wanted;
 use lockstep_release::compare::{Only, compare};
-use lockstep_release::open::{self, Wanted};
-use lockstep_release::store::{Access, Registries};
-use lockstep_release::{Location, PlatformFilter};
 
 use crate::args::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 use crate::exit::{Outcome, UsageError};
@@ -38,15 +36,9 @@ fn object_name(text: &str) -> anyhow::Result<(&str, &str)> {
 }
 
 fn load(args: &ReleaseDiffArgs, text: &str) -> anyhow::Result<Release> {
-    let location = Location::parse(text)?;
-    let registries = Registries::new(Access::default())?;
-    let opened = tokio::runtime::Runtime::new()?.block_on(open::release(
-        &location,
-        &registries,
-        &PlatformFilter::Host,
-        Wanted::Everything,
-    ))?;
-    let (mut release, selection) = super::load(&*opened.files, &args.selection)?;
+    let opened = super::block_on(super::fetch(text, &args.registry, Wanted::Everything))?;
+    // NB: not with the pull specs of the two release images: these differ always, and say nothing.
+    let (mut release, selection) = super::load(opened.files.as_ref(), &args.selection)?;
     super::tell_skipped(&release);
     if args.selected {
         release.manifests.retain(|manifest| selection.check(manifest).is_ok());

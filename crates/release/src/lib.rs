@@ -12,6 +12,7 @@
 //! A manifest is kept as the bytes that were received, so a digest never changes on the way; every byte that is read from a
 //! store is counted and hashed before anybody believes it.
 
+pub mod build;
 pub mod compare;
 pub mod digest;
 pub mod image;

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
     output::choose_color(cli.color);
     let outcome = match cli.command {
         Command::Release(args) => match args.command {
+            ReleaseCommand::New(args) => release::new::run(&args),
             ReleaseCommand::Info(args) => release::info::run(&args),
             ReleaseCommand::Objects(args) => release::objects::run(&args),
             ReleaseCommand::Graph(args) => release::graph::run(&args),

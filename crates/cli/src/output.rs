@@ -74,6 +74,11 @@ pub(crate) fn error(error: &anyhow::Error) {
     let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {}", visible(&chain.join(": ")));
 }
 
+/// Tells text as it is.
+pub(crate) fn tell(text: &str) {
+    let _ = write!(anstream::stderr(), "{text}");
+}
+
 /// Tells something that is wrong but does not stop the command.
 pub(crate) fn warn(text: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning{WARNING:#}: {}", visible(text));

@@ -4,6 +4,7 @@ mod access;
 mod apply;
 mod cluster;
 mod lab;
+mod new;
 mod rehearse;
 mod release_diff;
 mod selection;
@@ -14,6 +15,7 @@ pub(crate) use access::{RegistryArgs, location};
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
+pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
@@ -79,6 +81,16 @@ pub(crate) struct ReleaseArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReleaseCommand {
+    /// Build a release from operators' manifests and images.
+    #[command(after_help = "Examples:
+  lockstep release new --from-dir ./operators --mapping-file images.json --name 5.0.0 --base none --to ./5.0.0
+  lockstep release new --from-image-stream-file stream.yaml --name 5.0.0 --to registry.example.com/release:5.0.0
+  lockstep release new --from-release registry.example.com/release:5.0.0 dns=registry.example.com/dns:fix --name 5.0.1 --to oci:./out
+  lockstep release new --from-release ./4.20.0 --to release.tar:4.20.0
+
+Standard output is one line: DIGEST NAME CREATED. The same input gives the same digest.
+Exit codes: 0 built, 1 problems in manifests or images or findings of lint that fail the build, 2 wrong usage.")]
+    New(Box<NewArgs>),
     /// Show version, counts, kinds, run levels, operators and images of a release.
     #[command(after_help = "Examples:
   lockstep release info ./4.20.0

@@ -77,7 +77,7 @@ impl PullSpec {
         check_registry(registry)?;
         if !repository.is_empty() {
             check_repository(repository)?;
-        } else if tag.is_some() || digest.is_some() {
+        } else if tag.is_some() || digest.is_some() || name.contains('/') {
             return Err("the repository is missing".to_owned());
         }
         let tag = tag.map(str::to_owned);
@@ -152,12 +152,24 @@ fn split_registry(name: &str) -> (&str, &str) {
     }
 }
 
+/// A host and, behind a colon, a port; an address of IPv6 stands in brackets.
 fn check_registry(registry: &str) -> Result<(), String> {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
-    if registry.bytes().all(is_allowed) {
+    if registry.is_empty() {
         return Ok(());
     }
-    Err(format!("the registry {registry:?} has characters that no host has"))
+    let (host, port) = match registry.rsplit_once(':') {
+        Some((host, port)) if !registry.ends_with(']') => (host, Some(port)),
+        _ => (registry, None),
+    };
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    let is_name =
+        host.bytes().all(is_allowed) && host.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_host = is_name || address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok());
+    if is_host && port.is_none_or(|port| port.parse::<u16>().is_ok()) {
+        return Ok(());
+    }
+    Err(format!("the registry {registry:?} is not a host and a port"))
 }
 
 /// Parts of lower-case letters and digits, joined inside by `.`, `_`, `__` or dashes.
@@ -223,6 +235,7 @@ mod tests {
         assert_eq!(parts("localhost/bar"), row("localhost", "bar", "", false));
         assert_eq!(parts("localhost:5000"), row("localhost:5000", "", "", false));
         assert_eq!(parts("host.tld"), row("host.tld", "", "", false));
+        assert_eq!(parts("[::1]:5000/a"), row("[::1]:5000", "a", "", false));
         assert_eq!(parts("wildfly:15.0"), row("", "wildfly", "15.0", false));
         let both = format!("host.tld/a/b:tag@sha256:{HEX}");
         assert_eq!(parts(&both), row("host.tld", "a/b", "tag", true));
@@ -248,6 +261,10 @@ mod tests {
             "host.tld/../etc",
             "host.tld/-a",
             "a b.c/d",
+            ":/",
+            "host.tld/",
+            "host.tld:port/a",
+            ":5000/a",
         ] {
             let error = PullSpec::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("\"{text}\" is not a valid image reference: ")), "{error}");

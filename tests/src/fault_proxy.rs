@@ -225,6 +225,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
     if matches!(fault, Some(Fault::IgnoreRange)) {
         parts.headers.remove(header::RANGE);
     }
+    let path = parts.uri.path().to_owned();
     parts.uri = shared.upstream_uri(&parts.uri)?;
     let counted = Arc::clone(&shared);
     let body = pieces(body, move |piece| {
@@ -234,6 +235,10 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         Ok(piece)
     });
     let response = shared.client.request(Request::from_parts(parts, body)).await.map_err(io::Error::other)?;
+    if kind == Kind::UploadPatch && response.status().is_success() {
+        // From here on the client knows where the upload is.
+        shared.with(|state| state.moved.remove(&path));
+    }
     Ok(shared.harmed(kind, fault, response))
 }
 

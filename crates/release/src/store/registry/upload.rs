@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use futures::StreamExt as _;
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use reqwest::{Body, Method, StatusCode, Url, header};
 
@@ -18,7 +18,7 @@ use super::patience::{MOST_TRIES, pause, retry_after};
 use super::place::Place;
 use super::redirect;
 use crate::image::Descriptor;
-use crate::store::{BlobSource, Store, StoreError};
+use crate::store::{Blob, BlobSource, Store, StoreError};
 
 /// Blobs below this many bytes go with the request that ends the upload.
 const SMALL: u64 = 16 * 1024;
@@ -219,7 +219,7 @@ impl Upload<'_> {
             .patch(url.clone())
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .header(header::CONTENT_LENGTH, self.blob.size - from)
-            .body(Body::wrap_stream(progress.watch(bytes)));
+            .body(Body::wrap_stream(progress.watch(one_behind(bytes))));
         if from > 0 {
             request = request.header(header::CONTENT_RANGE, format!("{from}-{}", self.blob.size - 1));
         }
@@ -308,6 +308,24 @@ fn arrived(range: &str) -> Option<u64> {
     (start.trim() == "0").then(|| if end == 0 { 0 } else { end + 1 })
 }
 
+/// The same pieces, each when the next one or the end is known.
+///
+/// NB: whoever knows the length takes the last byte and never asks for the end, which is where a check says no.
+fn one_behind(pieces: Blob) -> Blob {
+    stream::unfold((pieces, None), |(mut pieces, mut held)| async move {
+        loop {
+            match (pieces.next().await, held) {
+                (Some(Ok(piece)), None) => held = Some(piece),
+                (Some(Ok(piece)), Some(before)) => return Some((Ok(before), (pieces, Some(piece)))),
+                (Some(Err(error)), _) => return Some((Err(error), (stream::empty().boxed(), None))),
+                (None, Some(last)) => return Some((Ok(last), (stream::empty().boxed(), None))),
+                (None, None) => return None,
+            }
+        }
+    })
+    .boxed()
+}
+
 /// Watches bytes on their way out.
 #[derive(Default)]
 struct Progress {
@@ -321,7 +339,7 @@ impl Progress {
     /// The same bytes; the error of the source is kept, because the HTTP client would wrap it beyond recognition.
     fn watch(
         &self,
-        bytes: crate::store::Blob,
+        bytes: Blob,
     ) -> impl futures::Stream<Item = Result<bytes::Bytes, std::io::Error>> + Send + 'static {
         let (count, slot) = (Arc::clone(&self.bytes), Arc::clone(&self.error));
         bytes.map(move |piece| match piece {
@@ -361,6 +379,18 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_last_piece_goes_out_only_when_the_end_is_right() {
+        let run = async |end: Option<StoreError>| {
+            let pieces = ["a", "b"].map(|piece| Ok(bytes::Bytes::from(piece))).into_iter();
+            let pieces = stream::iter(pieces.chain(end.map(Err)).collect::<Vec<_>>()).boxed();
+            let seen: Vec<_> = one_behind(pieces).map(|piece| piece.map_err(|_| ())).collect().await;
+            seen
+        };
+        assert_eq!(run(None).await, [Ok("a".into()), Ok("b".into())]);
+        assert_eq!(run(Some(StoreError::Refused(String::new()))).await, [Ok("a".into()), Err(())]);
+    }
 
     #[test]
     fn the_range_of_an_upload_says_how_much_has_arrived() {

@@ -8,7 +8,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
-use std::io::{Cursor, Read as _};
+use std::io::{Cursor, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,6 +91,8 @@ impl Archive {
                 let why = "another process writes to it; wait until that has ended";
                 return Err(StoreError::Refused(format!("{}: {why}", path.display())));
             }
+            // Some file systems know no locks.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(io_error(&path)(error)),
         }
         if is_begun(&mut file).map_err(io_error(&path))? {

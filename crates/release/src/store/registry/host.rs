@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::auth::{Challenge, Scope, Tokens};
@@ -22,6 +23,9 @@ use crate::store::StoreError;
 
 /// How long it may take to put an upload in its place: some copy all of it then.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_mins(5);
+
+/// How long a registry that never answered is not asked again: one mirror that is off must not cost every request its patience.
+const GIVEN_UP: Duration = Duration::from_secs(20);
 
 /// One registry; shared by all its repositories.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub(super) struct Host {
     pub(super) challenge: Mutex<Option<Challenge>>,
     pub(super) tokens: Tokens,
     has_answered: AtomicBool,
+    /// When nobody answered although it was tried often enough, and what happened.
+    given_up: Mutex<Option<(Instant, String)>>,
 }
 
 /// One request.
@@ -114,6 +120,7 @@ impl Host {
             challenge: Mutex::default(),
             tokens: Tokens::default(),
             has_answered: AtomicBool::new(false),
+            given_up: Mutex::default(),
         }
     }
 
@@ -122,6 +129,7 @@ impl Host {
     /// # Errors
     /// Network errors and refusals for want of credentials; all other answers are the caller's to read.
     pub(super) async fn ask(&self, ask: &Ask, spec: &PullSpec) -> Result<Answer, StoreError> {
+        self.check_given_up(&ask.what)?;
         let mut tries = 0;
         let mut is_renewed = false;
         loop {
@@ -155,9 +163,27 @@ impl Host {
                 Err(failure) => return Err(failure.into_error()),
             };
             if tries >= self.most_tries() {
+                self.give_up(&error);
                 return Err(error);
             }
             tokio::time::sleep(pause(tries, asked)).await;
+        }
+    }
+
+    /// Remembers that nobody is there, so that others do not wait for the same.
+    fn give_up(&self, error: &StoreError) {
+        if !self.has_answered.load(Ordering::Relaxed) {
+            let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+            *given_up = Some((Instant::now(), error.to_string()));
+        }
+    }
+
+    fn check_given_up(&self, what: &str) -> Result<(), StoreError> {
+        match &*self.given_up.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some((when, why)) if when.elapsed() < GIVEN_UP => {
+                Err(StoreError::Network { what: what.to_owned(), why: why.clone() })
+            }
+            _ => Ok(()),
         }
     }
 

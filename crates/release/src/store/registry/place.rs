@@ -70,10 +70,8 @@ impl Place {
 
     /// A manifest as it came; one whose digest is not what the request or the registry says is fetched again.
     pub(super) async fn manifest(&self, which: &Which) -> Result<RawManifest, StoreError> {
-        let mut ask = self.manifest_ask(Method::GET, which)?;
-        for format in media_type::MANIFESTS {
-            ask = ask.header(header::ACCEPT, format);
-        }
+        let ask =
+            self.manifest_ask(Method::GET, which)?.header(header::ACCEPT, &media_type::MANIFESTS.join(", "));
         let mut tries = 0;
         loop {
             tries += 1;
@@ -121,10 +119,8 @@ impl Place {
 
     /// The digest of a manifest that is there.
     pub(super) async fn find(&self, which: &Which) -> Result<Option<Digest>, StoreError> {
-        let mut ask = self.manifest_ask(Method::HEAD, which)?;
-        for format in media_type::MANIFESTS {
-            ask = ask.header(header::ACCEPT, format);
-        }
+        let ask =
+            self.manifest_ask(Method::HEAD, which)?.header(header::ACCEPT, &media_type::MANIFESTS.join(", "));
         let answer = self.ask(&ask).await?;
         let promised = answer.header("docker-content-digest").and_then(|text| Digest::parse(&text).ok());
         match (answer.status().as_u16(), which, promised) {

@@ -86,5 +86,6 @@ async fn no_more_requests_are_under_way_than_allowed() {
     let asked = (0..12).map(|number| Digest::of(&content(number, 5)));
     let asked = asked.map(|digest| async { store.blob_size(&{ digest }).await.unwrap() });
     futures::future::join_all(asked).await;
-    assert_eq!(proxy.counters().most_at_once, 3);
+    let most = proxy.counters().most_at_once;
+    assert!((2..=3).contains(&most), "{most}");
 }

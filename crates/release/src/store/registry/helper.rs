@@ -16,8 +16,11 @@ pub(super) fn get(name: &str, server: &str) -> Result<Option<Secret>, String> {
     if !name.bytes().all(is_plain) {
         return Err("the name of a helper has only letters, digits, `-`, `_` and `.`".to_owned());
     }
-    let program = format!("docker-credential-{name}");
-    let mut command = Command::new(&program);
+    ask(&format!("docker-credential-{name}"), server)
+}
+
+fn ask(program: &str, server: &str) -> Result<Option<Secret>, String> {
+    let mut command = Command::new(program);
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
         ErrorKind::NotFound => format!("{program} is not on PATH"),
@@ -62,6 +65,19 @@ mod tests {
         assert_eq!(token, Ok(Some(Secret::Identity("t".to_owned()))));
         assert_eq!(read(r#"{"Username":"u","Secret":""}"#), Ok(None));
         assert!(!read("hunter2").unwrap_err().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_program_is_asked_for_a_server_and_may_know_nothing() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docker-credential-x");
+        let script = "#!/bin/sh\nread -r server || true\n[ \"$1 $server\" = 'get h.io' ] || { echo credentials not found in native keychain; exit 1; }\necho '{\"Username\":\"u\",\"Secret\":\"p\"}'\n";
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let ask = |server: &str| ask(path.to_str().unwrap(), server);
+        assert_eq!(ask("h.io"), Ok(Some(Secret::Basic { user: "u".to_owned(), password: "p".to_owned() })));
+        assert_eq!(ask("other.io"), Ok(None));
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub(crate) struct SourceArgs {
     /// File of mappings: lines of SRC=DST with `#` comments, or JSON `{"images": {"NAME": "PULLSPEC"}, "version": "…"}`.
     #[arg(long, value_name = "FILE", alias = "mapping")]
     pub(crate) mapping_file: Vec<PathBuf>,
-    /// Layout or archive that holds the component images, asked instead of registries: by digest, or by the name SRC.
+    /// Layout or archive that holds the component images, asked instead of registries: by digest, by the
+    /// whole pull spec, or by the name SRC.
     #[arg(long, value_name = "LOCATION")]
     pub(crate) images_from: Option<String>,
     /// Which pull specs of an image stream are recorded.

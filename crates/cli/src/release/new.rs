@@ -97,6 +97,8 @@ fn request(args: &NewArgs, target: Option<&Location>) -> anyhow::Result<Request>
         component_versions: content.component_versions.clone(),
         display_names: content.component_versions_display_names.clone(),
         base: match args.target.base.as_deref() {
+            // The list of images does not depend on the base.
+            _ if args.target.output.is_some() => BaseChoice::None,
             None => BaseChoice::Default { is_optional },
             Some("none") => BaseChoice::None,
             Some(text) => BaseChoice::Named(text.to_owned()),

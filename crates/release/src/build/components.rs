@@ -157,14 +157,14 @@ impl Lookup {
     }
 }
 
-/// An image in a layout or archive: by digest, by the name of the component, or by the tag of the pull spec.
+/// An image in a layout or archive: by digest, by the whole pull spec, or by the name of the component.
 async fn find(store: &Store, tag: &str, spec: &PullSpec) -> Result<Option<Which>, BuildError> {
     let mut candidates = Vec::new();
     match &spec.digest {
         Some(digest) => candidates.push(Which::Digest(digest.clone())),
         None => {
+            candidates.push(Which::Tag(spec.to_string()));
             candidates.push(Which::Tag(tag.to_owned()));
-            candidates.extend(spec.tag.clone().map(Which::Tag));
         }
     }
     for which in candidates {

@@ -95,9 +95,10 @@ async fn look(mut tag: Tag, lookup: &Lookup) -> Result<Looked, BuildError> {
         .into_iter()
         .map(|(name, file)| (name, SourceFile { bytes: file.bytes, modified: Some(file.modified) }))
         .collect();
-    let note = match is_override {
-        true => format!("Loading override {pull_spec} {name}"),
-        false => format!("Loading {} {name}", image.digest()),
+    let note = if is_override {
+        format!("Loading override {pull_spec} {name}")
+    } else {
+        format!("Loading {} {name}", image.digest())
     };
     Ok(Looked { tag, component: Some(Component { name, files }), note: Some(note), warning })
 }
@@ -130,24 +131,17 @@ impl Lookup {
             (true, Ok(filter)) => filter,
             _ => self.filter.clone(),
         };
-        let opened = match &self.images_from {
-            Some(location) => {
-                let (store, _) = store::open(location, &self.registries).await?;
-                match find(&store, tag, &spec).await? {
-                    Some(which) => Image::open(&store, &which, &filter).await,
-                    None => {
-                        let why =
-                            format!("the image of the tag {tag}, {pull_spec}, is not in {}", store.name());
-                        return Err(BuildError::Refused(why));
-                    }
-                }
-            }
-            None => {
-                let (store, which) = store::open(&Location::Registry(spec), &self.registries).await?;
-                let which = which.unwrap_or_else(|| Which::Tag(DEFAULT_TAG.to_owned()));
-                Image::open(&store, &which, &filter).await
-            }
+        let (store, which) = if let Some(location) = &self.images_from {
+            let (store, _) = store::open(location, &self.registries).await?;
+            let which = find(&store, tag, &spec).await?;
+            let missing = || format!("the image of the tag {tag}, {pull_spec}, is not in {}", store.name());
+            let which = which.ok_or_else(|| BuildError::Refused(missing()))?;
+            (store, which)
+        } else {
+            let (store, which) = store::open(&Location::Registry(spec), &self.registries).await?;
+            (store, which.unwrap_or_else(|| Which::Tag(DEFAULT_TAG.to_owned())))
         };
+        let opened = Image::open(&store, &which, &filter).await;
         opened.map_err(|error| {
             BuildError::Refused(format!(
                 "the image of the tag {tag}, {pull_spec}, cannot be read: {error}; where there is no network, give the place \
@@ -159,14 +153,10 @@ impl Lookup {
 
 /// An image in a layout or archive: by digest, by the whole pull spec, or by the name of the component.
 async fn find(store: &Store, tag: &str, spec: &PullSpec) -> Result<Option<Which>, BuildError> {
-    let mut candidates = Vec::new();
-    match &spec.digest {
-        Some(digest) => candidates.push(Which::Digest(digest.clone())),
-        None => {
-            candidates.push(Which::Tag(spec.to_string()));
-            candidates.push(Which::Tag(tag.to_owned()));
-        }
-    }
+    let candidates = match &spec.digest {
+        Some(digest) => vec![Which::Digest(digest.clone())],
+        None => vec![Which::Tag(spec.to_string()), Which::Tag(tag.to_owned())],
+    };
     for which in candidates {
         if store.find(&which).await?.is_some() {
             return Ok(Some(which));

@@ -63,7 +63,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, std::path::PathBuf)>, BuildErro
     for entry in fs::read_dir(folder).map_err(|error| failed(folder, &error))? {
         let entry = entry.map_err(|error| failed(folder, &error))?;
         let name = entry.file_name().into_string().map_err(|name| {
-            BuildError::Refused(format!("{}: the name {name:?} is no UTF-8", folder.display()))
+            BuildError::Refused(format!("{}: the name {} is no UTF-8", folder.display(), name.display()))
         })?;
         if found.len() == MAX_FILES {
             return Err(BuildError::Refused(format!("{}: more than {MAX_FILES} files", folder.display())));

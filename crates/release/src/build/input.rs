@@ -34,7 +34,7 @@ pub fn read(bytes: &[u8], mode: ReferenceMode, is_excluded: impl Fn(&str) -> boo
     stream.tags.clear();
     for tag in spec.into_iter().filter(|tag| !is_excluded(&tag.name)) {
         if let Some(image) = of_spec(&tag, &status, mode)? {
-            stream.tags.push(with_image(tag, image));
+            stream.tags.push(with_image(tag, &image));
         }
     }
     for name in status.names().filter(|name| !is_excluded(name)) {
@@ -48,8 +48,8 @@ pub fn read(bytes: &[u8], mode: ReferenceMode, is_excluded: impl Fn(&str) -> boo
     Ok(stream)
 }
 
-fn with_image(tag: Tag, image: String) -> Tag {
-    let plain = Tag::image(&tag.name, &image);
+fn with_image(tag: Tag, image: &str) -> Tag {
+    let plain = Tag::image(&tag.name, image);
     Tag { from: plain.from, generation: None, ..tag }
 }
 

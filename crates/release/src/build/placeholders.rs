@@ -103,6 +103,8 @@ mod tests {
     use crate::build::versions::Known;
     use proptest::prelude::*;
 
+    type Pairs = &'static [(&'static str, &'static str, bool)];
+
     fn known(pairs: &[(&str, &str, bool)]) -> Versions {
         let entry = |(key, version, differs): &(&str, &str, bool)| {
             let known = Known {
@@ -124,11 +126,11 @@ mod tests {
 
     #[test]
     fn rows_of_the_specification() {
-        const A: &[(&str, &str, bool)] = &[("a", "2.0.0", false)];
-        const NONE: &[(&str, &str, bool)] = &[];
+        const A: Pairs = &[("a", "2.0.0", false)];
+        const NONE: Pairs = &[];
         let bare = r"version: 0.0.1-snapshot\n";
         let of_a = r"version: 0.0.1-snapshot-a\n";
-        let rows: [(&str, &[(&str, &str, bool)], &str, Result<&str, &str>); 15] = [
+        let rows: [(&str, Pairs, &str, Result<&str, &str>); 15] = [
             ("", NONE, bare, Ok(bare)),
             ("", NONE, r"version: 0.0.1-snapshot-\n", Err("empty version references are not allowed")),
             ("", NONE, of_a, Err("unknown version reference \"a\"")),

@@ -114,14 +114,13 @@ async fn build(request: &Request, lookup: &Lookup, inputs: Inputs) -> Result<Pre
         note(annotation::BUILD_VERSIONS, &request.component_versions);
         note(annotation::BUILD_VERSION_DISPLAY_NAMES, &request.display_names);
     }
-    let components = match components {
-        Some(components) => components,
-        None => {
-            let loaded = components::load(&mut stream, lookup).await?;
-            notes.extend(loaded.notes);
-            warnings.extend(loaded.warnings);
-            loaded.components
-        }
+    let components = if let Some(components) = components {
+        components
+    } else {
+        let loaded = components::load(&mut stream, lookup).await?;
+        notes.extend(loaded.notes);
+        warnings.extend(loaded.warnings);
+        loaded.components
     };
     let created = request.created.or_else(|| seconds(stream.created.as_deref()?));
     let name = name(request, old.as_ref(), &stream, created)?;

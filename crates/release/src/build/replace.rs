@@ -63,8 +63,7 @@ fn end(text: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
 /// Whether an image name can begin behind these bytes.
 fn can_begin(before: &[u8]) -> bool {
     match before {
-        [] => true,
-        [.., b'\\', b'n' | b't' | b'r'] => true,
+        [] | [.., b'\\', b'n' | b't' | b'r'] => true,
         [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => true,
         _ if before.ends_with(TRANSPORT) => true,
         [.., last] => !is_word(*last) && !matches!(last, b'/' | b'-' | b'.'),

@@ -61,7 +61,9 @@ fn walk(value: &Value, found: &mut Found) {
             for (key, value) in fields {
                 match (key.as_str(), value) {
                     ("containers" | "initContainers" | "ephemeralContainers", Value::Array(containers)) => {
-                        containers.iter().for_each(|container| of_container(container, found));
+                        for container in containers {
+                            of_container(container, found);
+                        }
                     }
                     ("volumes", Value::Array(volumes)) => {
                         let images = volumes.iter().filter_map(|it| it["image"]["reference"].as_str());

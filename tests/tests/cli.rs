@@ -183,6 +183,7 @@ fn exit_codes_are_those_of_the_documented_table() {
         .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect())
         .collect();
     for command in [
+        "release new",
         "release info",
         "release objects",
         "release graph",

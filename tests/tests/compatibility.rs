@@ -7,6 +7,9 @@
 #[path = "compatibility/apply.rs"]
 mod apply;
 #[cfg(test)]
+#[path = "compatibility/building.rs"]
+mod building;
+#[cfg(test)]
 #[path = "compatibility/definitions.rs"]
 mod definitions;
 #[cfg(test)]
@@ -62,7 +65,7 @@ the case and compares; what is not listed here and differs is a bug. D and a num
 <!-- Written by the suite `compatibility` from its list: LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test compatibility -->
 ";
 
-fn sections() -> [(&'static str, &'static [Difference]); 6] {
+fn sections() -> [(&'static str, &'static [Difference]); 7] {
     [
         ("Reading a release", reading::DIFFERENCES),
         ("Limits", limits::DIFFERENCES),
@@ -70,6 +73,7 @@ fn sections() -> [(&'static str, &'static [Difference]); 6] {
         ("Reports", report::DIFFERENCES),
         ("ClusterVersion and the definitions", definitions::DIFFERENCES),
         ("Applying objects", apply::DIFFERENCES),
+        ("Building releases", building::DIFFERENCES),
     ]
 }
 

@@ -16,13 +16,13 @@ use lockstep_release::build::stream::Stream;
 use lockstep_tests::corpus::corpus;
 use serde_json::Value;
 
-use stage::{MANIFEST, Stage, files, references};
+use stage::{MANIFEST, Stage, files, new_release, operators, references};
 
 #[test]
 fn four_real_operators_become_exactly_the_expected_files() {
     let Some(corpus) = corpus("release new over real operators") else { return };
     let stage = Stage::new();
-    let run = stage.operators(&corpus, &["--to", &stage.path("out")]);
+    let run = operators(&corpus, &["--to", &stage.path("out")]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mut found = files(&stage.root().join("out/release-manifests"));
     let mut expected = BTreeMap::new();
@@ -57,9 +57,9 @@ fn four_real_operators_become_exactly_the_expected_files() {
 fn the_same_input_gives_the_same_digest_whatever_the_times_of_the_files() {
     let Some(corpus) = corpus("digests of real operators") else { return };
     let stage = Stage::new();
-    let first = stage.operators(&corpus, &["--to", &format!("oci:{}", stage.path("one"))]);
+    let first = operators(&corpus, &["--to", &format!("oci:{}", stage.path("one"))]);
     assert_eq!(first.code, 0, "{}", first.stderr);
-    let second = stage.operators(&corpus, &["--to", &format!("oci:{}", stage.path("two"))]);
+    let second = operators(&corpus, &["--to", &format!("oci:{}", stage.path("two"))]);
     assert_eq!(first.stdout, second.stdout);
     assert_eq!(files(&stage.root().join("one")), files(&stage.root().join("two")));
     // Copies have other times and come in another order of the folder.
@@ -70,7 +70,7 @@ fn the_same_input_gives_the_same_digest_whatever_the_times_of_the_files() {
         }
     }
     let images = corpus.join("operators-expected/images.json").display().to_string();
-    let copied = stage.new_release(&[
+    let copied = new_release(&[
         "--from-dir",
         &stage.path("copied"),
         "--mapping-file",
@@ -85,9 +85,9 @@ fn the_same_input_gives_the_same_digest_whatever_the_times_of_the_files() {
     assert_eq!(first.stdout, copied.stdout, "{}", copied.stderr);
     let parts: Vec<&str> = first.stdout.trim_end().split(' ').collect();
     assert!(parts[0].starts_with("sha256:") && parts[1..] == ["5.0.0", "1970-01-01T00:00:00Z"], "{parts:?}");
-    let said = stage.operators(&corpus, &["--created", "2024-09-20T14:45:10Z"]);
+    let said = operators(&corpus, &["--created", "2024-09-20T14:45:10Z"]);
     assert!(said.stdout.ends_with(" 5.0.0 2024-09-20T14:45:10Z\n"), "{}", said.stdout);
-    let seconds = stage.operators(&corpus, &["--created", "1726843510"]);
+    let seconds = operators(&corpus, &["--created", "1726843510"]);
     assert_eq!(said.stdout, seconds.stdout);
 }
 
@@ -120,7 +120,7 @@ fn the_worked_example_of_the_specification() {
     stage.write("in/alpha-operator/image-references", own.as_bytes());
     stage.write("in/alpha-operator/sub/x.yaml", MANIFEST.as_bytes());
     stage.write("in/zeta/0000_20_alpha-operator_10_deploy.yaml", MANIFEST.replace(": a", ": b").as_bytes());
-    let run = stage.new_release(&[
+    let run = new_release(&[
         "--from-dir",
         &stage.path("in"),
         "--name",
@@ -158,7 +158,7 @@ fn problems_are_told_with_file_and_line_and_nothing_is_written() {
     stage.write("in/b/wrong.yaml", format!("{MANIFEST}---\nkind: A\n").as_bytes());
     let arguments =
         ["--from-dir", &stage.path("in"), "--name", "1.0.0", "--base", "none", "--to", &stage.path("out")];
-    let run = stage.new_release(&arguments);
+    let run = new_release(&arguments);
     assert_eq!(run.code, 1);
     for line in [
         "error: a/image-references:5: operator \"a\" contained an invalid image-references file: no input image tag named \"gone\"",
@@ -170,7 +170,7 @@ fn problems_are_told_with_file_and_line_and_nothing_is_written() {
     }
     assert!(run.stdout.is_empty() && !stage.root().join("out").exists());
     let relaxed = ["--allow-missing-images", "--allow-undeclared-images", "--skip-manifest-check"];
-    let run = stage.new_release(&[&arguments[..], &relaxed].concat());
+    let run = new_release(&[&arguments[..], &relaxed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("warning: b/pod.yaml:7: undeclared image"), "{}", run.stderr);
 }
@@ -198,7 +198,7 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["--from-dir", &folder, "--from-release", &folder], "cannot be used with"),
     ];
     for (arguments, message) in cases {
-        let run = stage.new_release(arguments);
+        let run = new_release(arguments);
         assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
     }
@@ -209,8 +209,7 @@ fn names_that_would_leave_the_folder_are_refused() {
     let stage = Stage::new();
     stage.write("in/image-references", references(&[("../evil", "r/x".to_owned())]).as_bytes());
     stage.write("in/a\nb/1.yaml", MANIFEST.as_bytes());
-    let run =
-        stage.new_release(&["--from-dir", &stage.path("in"), "--base", "none", "--to", &stage.path("out")]);
+    let run = new_release(&["--from-dir", &stage.path("in"), "--base", "none", "--to", &stage.path("out")]);
     assert_eq!(run.code, 1);
     assert!(
         run.stderr.contains("\"../evil\" cannot be part of a file name: it has a slash"),
@@ -222,14 +221,8 @@ fn names_that_would_leave_the_folder_are_refused() {
     fs::create_dir(stage.root().join("full")).unwrap();
     stage.write("full/thesis.txt", b"");
     stage.write("good/a/1.yaml", MANIFEST.as_bytes());
-    let run = stage.new_release(&[
-        "--from-dir",
-        &stage.path("good"),
-        "--base",
-        "none",
-        "--to",
-        &stage.path("full"),
-    ]);
+    let run =
+        new_release(&["--from-dir", &stage.path("good"), "--base", "none", "--to", &stage.path("full")]);
     assert!(run.code == 1 && run.stderr.contains("is not empty; nothing was written"), "{}", run.stderr);
 }
 
@@ -241,13 +234,13 @@ fn lint_is_shown_and_fails_the_build_when_it_is_told_to() {
     stage.write("in/a/1.yaml", resource.as_bytes());
     let arguments =
         ["--from-dir", &stage.path("in"), "--name", "1.0.0", "--base", "none", "--to", &stage.path("out")];
-    let run = stage.new_release(&[&arguments[..], &["--lint", "warning"]].concat());
+    let run = new_release(&[&arguments[..], &["--lint", "warning"]].concat());
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("lint: release-manifests/0000_50_a_1.yaml:1: warning: "), "{}", run.stderr);
     assert!(run.stdout.is_empty() && !stage.root().join("out").exists());
-    let off = stage.new_release(&[&arguments[..], &["--lint", "off", "--dry-run"]].concat());
+    let off = new_release(&[&arguments[..], &["--lint", "off", "--dry-run"]].concat());
     assert!(!off.stderr.contains("lint:"), "{}", off.stderr);
-    let shown = stage.new_release(&arguments);
+    let shown = new_release(&arguments);
     assert!(shown.code == 0 && shown.stderr.contains("lint: "), "{}", shown.stderr);
     assert_eq!(shown.stdout, off.stdout, "a dry run says what would come out");
 }
@@ -282,7 +275,7 @@ fn metadata_prefix_and_json_are_as_asked_for() {
         "--to-dir",
         &stage.path("flat"),
     ];
-    let run = stage.new_release(&arguments);
+    let run = new_release(&arguments);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let found = files(&stage.root().join("flat"));
     assert_eq!(found.keys().collect::<Vec<_>>(), ["99_a_1.yaml", "image-references", "release-metadata"]);
@@ -294,6 +287,6 @@ fn metadata_prefix_and_json_are_as_asked_for() {
         (&metadata["metadata"]["url"], &metadata["metadata"]["team"]),
         (&"https://example.com/1".into(), &"blue".into())
     );
-    let json = stage.new_release(&[&arguments[..arguments.len() - 2], &["-o", "json"]].concat());
+    let json = new_release(&[&arguments[..arguments.len() - 2], &["-o", "json"]].concat());
     assert_eq!(json.stdout.trim_end().as_bytes(), found["image-references"]);
 }

@@ -5,7 +5,7 @@ use lockstep_release::build::stream::Stream;
 use lockstep_release::image::{Content, media_type};
 use serde_json::json;
 
-use crate::stage::{Image, MANIFEST, Stage, operator, references};
+use crate::stage::{Image, MANIFEST, Stage, new_release, operator, references};
 
 const ANNOTATION: &str = "lockstep.dev/holds";
 
@@ -61,14 +61,14 @@ async fn images_with_the_label_bring_their_manifests_and_are_recorded_by_digest(
     let stage = staged().await;
     let (layout, out) = (format!("oci:{}", stage.path("images")), format!("oci:{}", stage.path("out")));
     let more = ["--images-from", &layout, "--name", "1.0.0", "--to", &out, "--lint", "off"];
-    let run = stage.new_release(&[&MAPPINGS[..], &more].concat());
+    let run = new_release(&[&MAPPINGS[..], &more].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stdout.ends_with(" 1.0.0 2023-11-14T22:13:20Z\n"),
         "the newest file of the images: {}",
         run.stdout
     );
-    let again = stage.new_release(&[&MAPPINGS[..], &more].concat());
+    let again = new_release(&[&MAPPINGS[..], &more].concat());
     assert_eq!(run.stdout, again.stdout);
 
     let release = stage.open(&format!("{out}:1.0.0")).await;
@@ -119,7 +119,7 @@ async fn a_stream_by_digest_looks_into_the_last_layer_and_an_override_into_all()
     let layout = format!("oci:{}", stage.path("images"));
     let more = ["--images-from", &layout, "--name", "1.0.0", "--base", "none", "--lint", "off", "--to-dir"];
     let names = |folder: &str, source: &[&str]| {
-        let run = stage.new_release(&[source, &more, &[&stage.path(folder)]].concat());
+        let run = new_release(&[source, &more, &[&stage.path(folder)]].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         let found = crate::stage::files(&stage.root().join(folder));
         found.into_keys().filter(|name| name.starts_with("0000")).collect::<Vec<_>>()
@@ -137,9 +137,8 @@ async fn labels_that_cannot_be_read_and_images_that_are_not_there_are_told() {
     let odd = Image { labels: json!({"io.openshift.release.operator": "yes"}), ..plain() };
     stage.image(Some("odd"), &odd).await;
     let layout = format!("oci:{}", stage.path("images"));
-    let new = |mapping: &str| {
-        stage.new_release(&[mapping, "--images-from", &layout, "--base", "none", "--lint", "off"])
-    };
+    let new =
+        |mapping: &str| new_release(&[mapping, "--images-from", &layout, "--base", "none", "--lint", "off"]);
     let run = new("wrong=registry.example.com/wrong:v1");
     assert_eq!(run.code, 1);
     assert!(
@@ -173,7 +172,7 @@ async fn a_release_for_several_platforms_is_a_list_of_images_with_one_payload() 
     );
     stage.list("cluster-version-operator", &[(one.clone(), "amd64"), (two, "arm64")]).await;
     let (layout, out) = (format!("oci:{}", stage.path("images")), format!("oci:{}:multi", stage.path("out")));
-    let run = stage.new_release(&[
+    let run = new_release(&[
         "op=registry.example.com/op:v1",
         "cluster-version-operator=registry.example.com/cvo:v1",
         "--keep-manifest-list",
@@ -222,7 +221,7 @@ async fn a_base_that_has_a_payload_is_hidden_by_the_new_one() {
     stage.image(Some("old"), &old).await;
     stage.write("in/a/1.yaml", MANIFEST.as_bytes());
     let (base, out) = (format!("oci:{}:old", stage.path("images")), format!("oci:{}", stage.path("out")));
-    let run = stage.new_release(&[
+    let run = new_release(&[
         "--from-dir",
         &stage.path("in"),
         "--name",

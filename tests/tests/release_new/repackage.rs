@@ -7,7 +7,7 @@ use lockstep_release::build::stream::Stream;
 use lockstep_release::open::OpenRelease;
 use lockstep_tests::corpus::corpus;
 
-use crate::stage::{MANIFEST, Stage, files, operator, references};
+use crate::stage::{MANIFEST, Stage, files, new_release, operator, references};
 
 /// Both folders of an opened release, as paths.
 fn content(release: &OpenRelease) -> BTreeMap<String, Vec<u8>> {
@@ -37,7 +37,7 @@ async fn a_real_release_folder_becomes_an_image_and_a_folder_again_byte_for_byte
     let stage = Stage::new();
     let folder = corpus.join("4.20.0");
     let (source, out) = (folder.display().to_string(), format!("oci:{}", stage.path("out")));
-    let run = stage.new_release(&["--from-release", &source, "--to", &out, "--lint", "off"]);
+    let run = new_release(&["--from-release", &source, "--to", &out, "--lint", "off"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.ends_with(" 4.20.0 2026-08-19T23:21:05Z\n"), "{}", run.stdout);
     let release = stage.open(&format!("{out}:4.20.0")).await;
@@ -46,7 +46,7 @@ async fn a_real_release_folder_becomes_an_image_and_a_folder_again_byte_for_byte
     assert!(found == expected, "some file differs");
 
     // An image with nothing to change keeps its digest, whatever it is written to.
-    let copied = stage.new_release(&[
+    let copied = new_release(&[
         "--from-release",
         &out,
         "--to",
@@ -55,7 +55,7 @@ async fn a_real_release_folder_becomes_an_image_and_a_folder_again_byte_for_byte
         "off",
     ]);
     assert_eq!(copied.stdout, run.stdout, "{}", copied.stderr);
-    let back = stage.new_release(&["--from-release", &out, "--to", &stage.path("back"), "--lint", "off"]);
+    let back = new_release(&["--from-release", &out, "--to", &stage.path("back"), "--lint", "off"]);
     assert_eq!(back.stdout, run.stdout, "{}", back.stderr);
     assert!(on_disk(&stage.root().join("back")) == expected, "some file differs");
 }
@@ -70,7 +70,7 @@ async fn staged() -> Stage {
     stage.image(Some("app"), &operator(&[("manifests/2.yaml", MANIFEST)])).await;
     stage.image(Some("registry.example.com/other:fix"), &operator(&[("manifests/3.yaml", MANIFEST)])).await;
     let layout = format!("oci:{}", stage.path("images"));
-    let run = stage.new_release(&[
+    let run = new_release(&[
         "op=registry.example.com/op:v1",
         "app=registry.example.com/app:v1",
         "--images-from",
@@ -94,7 +94,7 @@ async fn staged() -> Stage {
 async fn other_metadata_changes_the_metadata_and_nothing_else() {
     let stage = staged().await;
     let (old, out) = (format!("oci:{}", stage.path("release")), format!("oci:{}", stage.path("out")));
-    let run = stage.new_release(&["--from-release", &old, "--next", "1.0.1", "--lint", "off", "--to", &out]);
+    let run = new_release(&["--from-release", &old, "--next", "1.0.1", "--lint", "off", "--to", &out]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let (before, after) = (content(&stage.open(&old).await), content(&stage.open(&out).await));
     let differ: Vec<&String> = before.keys().filter(|name| before[*name] != after[*name]).collect();
@@ -115,8 +115,8 @@ async fn a_replaced_image_changes_manifests_and_is_noted() {
     let images = format!("oci:{}", stage.path("images"));
     let arguments =
         ["--from-release", &old, "app=registry.example.com/other:fix", "--name", "1.0.1", "--base", "none"];
-    let run = stage
-        .new_release(&[&arguments[..], &["--images-from", &images, "--lint", "off", "--to", &out]].concat());
+    let run =
+        new_release(&[&arguments[..], &["--images-from", &images, "--lint", "off", "--to", &out]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let files = content(&stage.open(&out).await);
     let stream = Stream::read(&files["release-manifests/image-references"]).unwrap();
@@ -131,7 +131,7 @@ async fn a_replaced_image_changes_manifests_and_is_noted() {
     );
 
     // Without the images there is nothing to take manifests from.
-    let run = stage.new_release(&[&arguments[..], &["--images-from", &old, "--lint", "off"]].concat());
+    let run = new_release(&[&arguments[..], &["--images-from", &old, "--lint", "off"]].concat());
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("is not in oci:"), "{}", run.stderr);
 }

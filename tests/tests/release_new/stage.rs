@@ -50,19 +50,6 @@ impl Stage {
         fs::write(path, bytes).unwrap();
     }
 
-    pub(crate) fn new_release(&self, arguments: &[&str]) -> Run {
-        lockstep(&[&["release", "new"], arguments].concat())
-    }
-
-    /// Builds the four operators of the corpus.
-    pub(crate) fn operators(&self, corpus: &Path, more: &[&str]) -> Run {
-        let (folder, images) = (corpus.join("operators"), corpus.join("operators-expected/images.json"));
-        let (folder, images) = (folder.display().to_string(), images.display().to_string());
-        let arguments =
-            ["--from-dir", &folder, "--mapping-file", &images, "--component-versions", "kubernetes=1.36.2"];
-        self.new_release(&[&arguments[..], &["--base", "none", "--lint", "off"], more].concat())
-    }
-
     /// The names in a compressed tar.
     pub(crate) fn tar_names(&self, name: &str) -> Vec<String> {
         let output =
@@ -126,6 +113,20 @@ impl Stage {
         let any = PlatformFilter::parse("").unwrap();
         open::release(&location, &registries, &any, Wanted::Everything).await.unwrap()
     }
+}
+
+/// Runs `release new`.
+pub(crate) fn new_release(arguments: &[&str]) -> Run {
+    lockstep(&[&["release", "new"], arguments].concat())
+}
+
+/// Builds the four operators of the corpus.
+pub(crate) fn operators(corpus: &Path, more: &[&str]) -> Run {
+    let (folder, images) = (corpus.join("operators"), corpus.join("operators-expected/images.json"));
+    let (folder, images) = (folder.display().to_string(), images.display().to_string());
+    let arguments =
+        ["--from-dir", &folder, "--mapping-file", &images, "--component-versions", "kubernetes=1.36.2"];
+    new_release(&[&arguments[..], &["--base", "none", "--lint", "off"], more].concat())
 }
 
 /// An image that brings manifests.

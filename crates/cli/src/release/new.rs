@@ -183,9 +183,13 @@ fn is_clean(mode: LintMode, may_be_unreadable: bool, prepared: &Prepared) -> any
     let mut report = lint(&release, Scope::Selected(&default_selection(&release)));
     report.findings.retain(|finding| finding.severity() > Severity::Info);
     if !report.findings.is_empty() {
-        let text: String =
-            form::text(&report).lines().map(|line| format!("lint: {}\n", visible(line))).collect();
-        output::tell(&output::paint_severities(&text));
+        for line in form::text(&report).lines() {
+            output::tell(&output::paint_severities(&format!(
+                "lint: {}
+",
+                visible(line)
+            )));
+        }
     }
     Ok(fails_from.is_none_or(|severity| !report.has_at_least(severity)))
 }

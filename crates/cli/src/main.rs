@@ -43,6 +43,7 @@ fn main() -> ExitCode {
             ReleaseCommand::Graph(args) => release::graph::run(&args),
             ReleaseCommand::Lint(args) => release::lint::run(&args),
             ReleaseCommand::Diff(args) => release::diff::run(&args),
+            ReleaseCommand::Mirror(args) => release::mirror::run(&args),
         },
         Command::Apply(args) => apply::run(&args),
         Command::Diff(args) => diff::run(&args),

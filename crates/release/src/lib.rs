@@ -18,6 +18,7 @@ pub mod digest;
 pub mod image;
 pub mod layer;
 pub mod location;
+pub mod mirror;
 pub mod open;
 pub mod platform;
 pub mod reference;

@@ -212,6 +212,22 @@ impl Store {
         }
     }
 
+    /// Keeps a note beside a tag; a registry has no place for it.
+    pub async fn note(&self, tag: &str, key: &str, value: &str) -> Result<(), StoreError> {
+        match self {
+            Self::Layout(layout) => layout.note(tag, key, value).await,
+            Self::Archive(_) | Self::Registry(_) => Ok(()),
+        }
+    }
+
+    /// A note beside any tag of an image.
+    pub async fn noted(&self, digest: &Digest, key: &str) -> Result<Option<String>, StoreError> {
+        match self {
+            Self::Layout(layout) => Ok(layout::noted(&layout.index().await?, digest, key)),
+            Self::Archive(_) | Self::Registry(_) => Ok(None),
+        }
+    }
+
     /// A whole blob in memory, checked; for configurations and the like.
     pub async fn read_small(&self, blob: &Descriptor, limit: u64) -> Result<Bytes, StoreError> {
         let refused = |bytes: u64| {

@@ -49,6 +49,8 @@ pub const PAUSED: &str = "lockstep.dev/paused";
 pub const USED_BY: &str = "lockstep.dev/used-by";
 /// On layers of a release image: which of the two folders of a release it holds. Where one layer has it, all that hold one have it.
 pub const HOLDS: &str = "lockstep.dev/holds";
+/// On a release image in a layout or an archive: the repository that it was mirrored from.
+pub const PULLED_FROM: &str = "lockstep.dev/pulled-from";
 
 /// Commit of the source that an image was built from.
 pub const BUILD_COMMIT_ID: &str = "io.openshift.build.commit.id";

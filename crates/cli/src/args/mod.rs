@@ -5,6 +5,7 @@ mod apply;
 mod cluster;
 mod lab;
 mod new;
+mod mirror;
 mod rehearse;
 mod release_diff;
 mod selection;
@@ -16,6 +17,7 @@ pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, 
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
+pub(crate) use mirror::{InstructionsArg, MirrorArgs, MirrorOutput};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
@@ -126,6 +128,8 @@ Exit codes: 0 clean, 1 findings at or above --fail-on, 2 wrong usage or nothing 
 
 Exit codes: 0 nothing differs, 1 something does, 2 wrong usage or nothing that could be compared.")]
     Diff(Box<ReleaseDiffArgs>),
+    /// Copy a release with all its images to another registry, a layout or an archive.
+    Mirror(Box<MirrorArgs>),
 }
 
 /// A release, wherever it is.

@@ -5,6 +5,7 @@ pub(crate) mod graph;
 pub(crate) mod info;
 pub(crate) mod lint;
 pub(crate) mod new;
+pub(crate) mod mirror;
 pub(crate) mod objects;
 
 use std::collections::BTreeSet;

@@ -181,8 +181,18 @@ impl Layout {
         let _one_at_a_time = self.writer.lock().await;
         let mut index = self.index().await?;
         enter(&mut index, tag, manifest);
+        self.write_index(&index).await
+    }
+
+    pub(super) async fn note(&self, tag: &str, key: &str, value: &str) -> Result<(), StoreError> {
+        let _one_at_a_time = self.writer.lock().await;
+        let mut index = self.index().await?;
+        if note(&mut index, tag, key, value) { self.write_index(&index).await } else { Ok(()) }
+    }
+
+    async fn write_index(&self, index: &Index) -> Result<(), StoreError> {
         let (path, next) = (self.root.join(INDEX), self.root.join("index.json.partial"));
-        tokio::fs::write(&next, index_bytes(&index)).await.map_err(io_error(&next))?;
+        tokio::fs::write(&next, index_bytes(index)).await.map_err(io_error(&next))?;
         tokio::fs::rename(&next, &path).await.map_err(io_error(&path))
     }
 }
@@ -271,6 +281,19 @@ pub(super) fn enter(index: &mut Index, tag: &str, manifest: &RawManifest) {
     let mut entry = manifest.descriptor();
     entry.annotations.insert(REF_NAME.to_owned(), tag.to_owned());
     index.manifests.push(entry);
+}
+
+/// Notes something beside a tag; whether that changed anything.
+pub(super) fn note(index: &mut Index, tag: &str, key: &str, value: &str) -> bool {
+    let has_name = |entry: &&mut Descriptor| entry.annotations.get(REF_NAME).is_some_and(|name| name == tag);
+    let Some(entry) = index.manifests.iter_mut().find(has_name) else { return false };
+    entry.annotations.insert(key.to_owned(), value.to_owned()).is_none_or(|before| before != value)
+}
+
+/// A note beside any tag of an image.
+pub(super) fn noted(index: &Index, digest: &Digest, key: &str) -> Option<String> {
+    let entries = index.manifests.iter().filter(|entry| entry.digest == *digest);
+    entries.filter_map(|entry| entry.annotations.get(key).cloned()).next()
 }
 
 /// The digest of an image, and what the list says of its format.

@@ -1,0 +1,287 @@
+//! A release with all its images, brought from one place to another.
+//!
+//! ```text
+//! naming ─ plan ─┬─ space
+//!                ├─ copy ─ verify
+//!                └─ report ─ instructions
+//! ```
+//!
+//! # Compatibility
+//! Tags, and what is told at the end, are those of the reference. Manifest lists are always copied whole, a list of one image
+//! too, because its digest is what pull specs name; signatures are copied; a mirror set is an `ImageDigestMirrorSet` unless
+//! asked for otherwise; what was written is asked for again at the end.
+
+pub mod copy;
+pub mod instructions;
+pub mod naming;
+pub mod plan;
+pub mod progress;
+pub mod report;
+pub mod space;
+pub mod verify;
+
+use lockstep_api::names::{annotation, file};
+use lockstep_payload::{Folder, images};
+
+use self::copy::{Limits, Outcome};
+use self::instructions::MirrorRule;
+use self::naming::{Component, Naming, NamingError};
+use self::plan::{Destination, Plan, Source, Wanted};
+use self::progress::Snapshot;
+use self::report::Report;
+use self::space::SpaceError;
+use crate::image::Content;
+use crate::location::Location;
+use crate::open::{OpenRelease, ReadError};
+use crate::reference::PullSpec;
+use crate::store::{self, Registries, StoreError};
+
+/// Where a mirror tells how far it is.
+pub type Tell<'a> = &'a mut (dyn FnMut(Snapshot) + Send);
+
+/// What a person asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where everything goes: a repository, a layout or an archive, without a tag.
+    pub to: Location,
+    /// Where the release image goes, if elsewhere; with a tag, if it shall have another.
+    pub to_release_image: Option<Location>,
+    /// Whether the release image is copied.
+    pub release_image: bool,
+    /// Whether its images are copied.
+    pub components: bool,
+    /// Whether signatures are copied.
+    pub signatures: bool,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+    /// Whether the disk is looked at first.
+    pub space_check: bool,
+    /// How copying is done.
+    pub limits: Limits,
+}
+
+/// A mirror that is planned.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    request: Request,
+    plan: Plan,
+    report: Report,
+    /// The repository that pull specs of the release image name, when it is known.
+    origin: Option<String>,
+}
+
+/// Why a release could not be mirrored.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// The release cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its images cannot be read.
+    #[error("{name}: {why}")]
+    References {
+        /// The release.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// An image that has no digest, or a name that no tag can have.
+    #[error(transparent)]
+    Naming(#[from] NamingError),
+    /// A store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The disk is too small.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// Something that cannot be mirrored so.
+    #[error("{0}")]
+    Refused(String),
+}
+
+// === impl Mirror ===
+
+impl Mirror {
+    /// Reads what has to be copied, and asks the destination what it has. Nothing is written.
+    pub async fn plan(
+        release: &OpenRelease,
+        request: Request,
+        registries: &Registries,
+        tell: Tell<'_>,
+    ) -> Result<Self, MirrorError> {
+        let source = source(release)?;
+        let origin = origin(release, &source).await?;
+        let wanted = wanted(&request, &source, registries).await?;
+        let plan = plan::plan(&source, &wanted, registries, tell).await?;
+        let mut report = Report {
+            api_version: Report::API_VERSION,
+            kind: Report::KIND,
+            version: source.version.clone(),
+            architecture: source.architecture.clone(),
+            from: release.name.clone(),
+            to: request.to.to_string(),
+            dry_run: request.dry_run,
+            parallel: request.limits.parallel,
+            complete: false,
+            totals: report::Totals::default(),
+            images: Vec::new(),
+            problems: Vec::new(),
+            mirror_rules: rules(&plan, &source.components, origin.as_deref()),
+        };
+        report.add_plan(&plan);
+        Ok(Self { request, plan, report, origin })
+    }
+
+    /// What is planned.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Copies what is missing and asks for everything at the end.
+    ///
+    /// # Errors
+    /// When the disk is too small. What fails on the way is in the report.
+    pub async fn run(mut self, tell: Tell<'_>) -> Result<Report, MirrorError> {
+        if self.request.space_check {
+            self.check_space()?;
+        }
+        let copied = copy::copy(&self.plan, self.request.limits, tell).await;
+        self.report.add_copied(&copied);
+        self.note_origin().await?;
+        let is_there = |at: usize| matches!(copied.images.get(at), Some(Outcome::Present | Outcome::Copied));
+        let verified = verify::verify(&self.plan, is_there, self.request.limits.parallel, tell).await;
+        self.report.add_verified(verified);
+        Ok(self.report)
+    }
+
+    fn check_space(&self) -> Result<(), SpaceError> {
+        for (at, destination) in self.plan.destinations.iter().enumerate() {
+            let missing = self.plan.missing_bytes_of(at);
+            let largest = self.plan.missing().map(|blob| blob.descriptor.size).max().unwrap_or_default();
+            let needed = space::needed(&destination.location, missing, largest, self.request.limits.parallel);
+            space::check(&destination.location, needed)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps where the release was pulled from, for whoever mirrors it on from the disk.
+    async fn note_origin(&self) -> Result<(), StoreError> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        let release = self.plan.images.iter().zip(&self.report.images).find(|(image, result)| {
+            image.role == naming::Role::Release
+                && matches!(result.result, report::ImageResult::Present | report::ImageResult::Copied)
+        });
+        let Some((image, _)) = release else { return Ok(()) };
+        match self.plan.destinations.get(image.destination).and_then(|it| it.store.as_ref()) {
+            Some(store) => store.note(&image.tag, annotation::PULLED_FROM, origin).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is in a release: its images by digest, and what it is called.
+fn source(release: &OpenRelease) -> Result<Source, MirrorError> {
+    let Some(image) = &release.image else {
+        return Err(MirrorError::Refused(format!(
+            "{} is a folder of manifests; make an image of it with `lockstep release new` first",
+            release.name
+        )));
+    };
+    let wrong = |why: String| MirrorError::References { name: release.name.clone(), why };
+    let bytes = release
+        .files
+        .read(Folder::ReleaseManifests, file::IMAGE_REFERENCES)
+        .map_err(|error| wrong(error.to_string()))?;
+    let references = images::read(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let is_multi = match image.list.as_ref().map(crate::RawManifest::content) {
+        Some(Ok(Content::Index(index))) => index.manifests.len() > 1,
+        _ => false,
+    };
+    let architecture =
+        if is_multi { "multi" } else { naming::architecture(&image.config.platform.architecture) };
+    Ok(Source {
+        home: image.store.clone(),
+        digest: image.digest().clone(),
+        name: release.name.clone(),
+        naming: Naming::new(&references.name, architecture)?,
+        components: naming::components(&references)?,
+        version: references.name,
+        architecture: architecture.to_owned(),
+    })
+}
+
+/// The repository that pull specs of the release image name: where it is read, or where it was read when it came to the disk.
+async fn origin(release: &OpenRelease, source: &Source) -> Result<Option<String>, StoreError> {
+    match &release.location {
+        Location::Registry(spec) => Ok(Some(spec.name())),
+        Location::Layout { .. } | Location::Archive { .. } => {
+            source.home.noted(&source.digest, annotation::PULLED_FROM).await
+        }
+        Location::Folder(_) => Ok(None),
+    }
+}
+
+async fn wanted(request: &Request, source: &Source, registries: &Registries) -> Result<Wanted, MirrorError> {
+    let to = destination(&request.to, request.dry_run, registries).await?;
+    let release_to = match &request.to_release_image {
+        Some(location) => {
+            let (bare, tag) = split(location)?;
+            let tag = tag.unwrap_or_else(|| source.naming.release().to_owned());
+            Some((destination(&bare, request.dry_run, registries).await?, tag))
+        }
+        None => None,
+    };
+    Ok(Wanted {
+        to,
+        release_to: release_to.filter(|_| request.release_image),
+        release_image: request.release_image,
+        components: request.components,
+        signatures: request.signatures,
+    })
+}
+
+/// Opens a destination; a dry run makes nothing.
+async fn destination(
+    location: &Location,
+    dry_run: bool,
+    registries: &Registries,
+) -> Result<Destination, MirrorError> {
+    let store = match location {
+        Location::Layout { path, .. } if dry_run && !path.join(store::layout::MARKER).exists() => None,
+        Location::Archive { path, .. } if dry_run && !path.exists() => None,
+        _ if dry_run => Some(store::open(location, registries).await?.0),
+        _ => Some(store::create(location, registries).await?.0),
+    };
+    Ok(Destination { location: location.clone(), store })
+}
+
+/// A location without its tag, and the tag.
+fn split(location: &Location) -> Result<(Location, Option<String>), MirrorError> {
+    Ok(match location.clone() {
+        Location::Layout { path, tag } => (Location::Layout { path, tag: None }, tag),
+        Location::Archive { path, tag } => (Location::Archive { path, tag: None }, tag),
+        Location::Registry(PullSpec { digest: Some(_), .. }) => {
+            let why = format!("{location}: an image is written to a repository or a tag, not to a digest");
+            return Err(MirrorError::Refused(why));
+        }
+        Location::Registry(spec) => (Location::Registry(spec.bare()), spec.tag),
+        Location::Folder(path) => {
+            let why = format!("{} is a folder of manifests, not of images", path.display());
+            return Err(MirrorError::Refused(why));
+        }
+    })
+}
+
+/// Where clusters find the images that are in registries now.
+fn rules(plan: &Plan, components: &[Component], origin: Option<&str>) -> Vec<MirrorRule> {
+    let repository = |role: naming::Role| {
+        let image = plan.images.iter().find(|image| image.role == role)?;
+        match &plan.destinations.get(image.destination)?.location {
+            Location::Registry(spec) => Some(spec.name()),
+            _ => None,
+        }
+    };
+    let (release, component) = (repository(naming::Role::Release), repository(naming::Role::Component));
+    let of_components = components.iter().filter_map(|it| Some((it.source.name(), component.clone()?)));
+    let of_release = origin.and_then(|origin| Some((origin.to_owned(), release?)));
+    instructions::merge(of_components.chain(of_release))
+}

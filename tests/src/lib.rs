@@ -11,6 +11,7 @@ pub mod install;
 pub mod judge;
 pub mod kubectl_transcript;
 pub mod lab_up;
+pub mod made_release;
 pub mod multiply;
 pub mod normalise;
 pub mod objects;

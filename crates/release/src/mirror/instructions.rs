@@ -125,7 +125,39 @@ mod tests {
         let mirror = "mirror.example.com/ocp/release";
         let rules =
             merged(&[("src.example.com/ocp/release", mirror), ("src.example.com/ocp/art-dev", mirror)]);
-        insta::assert_snapshot!(text(&rules, Kind::Idms), @r"");
-        insta::assert_snapshot!(text(&rules, Kind::Icsp), @r"");
+        let expected = "
+To use the new mirrored repository to install, add the following section to the install-config.yaml:
+
+imageDigestSources:
+- mirrors:
+  - mirror.example.com/ocp/release
+  source: src.example.com/ocp/art-dev
+- mirrors:
+  - mirror.example.com/ocp/release
+  source: src.example.com/ocp/release
+
+
+To use the new mirrored repository for upgrades, use the following to create an ImageDigestMirrorSet:
+
+apiVersion: config.openshift.io/v1
+kind: ImageDigestMirrorSet
+metadata:
+  name: example
+spec:
+  imageDigestMirrors:
+  - mirrors:
+    - mirror.example.com/ocp/release
+    source: src.example.com/ocp/art-dev
+  - mirrors:
+    - mirror.example.com/ocp/release
+    source: src.example.com/ocp/release
+";
+        assert_eq!(text(&rules, Kind::Idms), expected);
+        let policy = expected
+            .replace("imageDigestSources", "imageContentSources")
+            .replace("config.openshift.io/v1", "operator.openshift.io/v1alpha1")
+            .replace("ImageDigestMirrorSet", "ImageContentSourcePolicy")
+            .replace("imageDigestMirrors", "repositoryDigestMirrors");
+        assert_eq!(text(&rules, Kind::Icsp), policy);
     }
 }

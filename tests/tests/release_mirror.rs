@@ -1,0 +1,7 @@
+//! `lockstep release mirror`: everything arrives with its bytes unchanged, nothing twice, and what is wrong is told.
+#![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
+
+#[path = "release_mirror/content.rs"]
+mod content;
+#[path = "release_mirror/disk.rs"]
+mod disk;

@@ -68,6 +68,11 @@ impl Recipe {
 
     /// Writes images and release image into a store.
     pub async fn make(&self, store: &Store) -> Result<Made, StoreError> {
+        self.make_apart(store, store).await
+    }
+
+    /// Writes the images into one store and the release image into another.
+    pub async fn make_apart(&self, store: &Store, of_release: &Store) -> Result<Made, StoreError> {
         let mut maker = Maker { store, blobs: BTreeMap::new() };
         let (mut images, mut signatures) = (BTreeMap::new(), Vec::new());
         for number in 0..self.images {
@@ -89,8 +94,9 @@ impl Recipe {
             }
             images.insert(name, manifest.digest);
         }
+        maker.store = of_release;
         let manifest = maker.release(self, &images).await?;
-        store.write_manifest(Some(&self.version), &manifest).await?;
+        of_release.write_manifest(Some(&self.version), &manifest).await?;
         signatures.push(maker.signature(&manifest.digest).await?);
         let Maker { blobs, .. } = maker;
         Ok(Made { version: self.version.clone(), release: manifest.digest, images, signatures, blobs })

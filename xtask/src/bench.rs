@@ -7,6 +7,7 @@
 mod kube;
 mod lab;
 mod measure;
+mod mirror;
 
 use std::fs;
 use std::io::Write;
@@ -23,6 +24,7 @@ use crate::workspace::{build_release, commit, root, target_folder};
 pub use kube::kube;
 pub use lab::lab;
 use measure::{Sample, median, peak_memory, phases};
+pub use mirror::mirror;
 
 /// Runs whose time counts; one more before them warms the cache.
 const RUNS: usize = 10;

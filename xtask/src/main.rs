@@ -19,6 +19,7 @@ Commands:
   bench kube [--only pairs|flood|steady|large]... [--pairs N] [--minutes N] [--changes N] [--seed N]
                     measure an installation beside a bare flood of the same objects, and what it costs to stay
                     installed, on real API servers
+  bench mirror      measure a mirror between two registries beside `skopeo copy` of the same images
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
   schema [--check]  write the files in crates/schema/data from a real API server; with --check only compare
@@ -90,8 +91,9 @@ fn bench(arguments: &[&str]) -> Result<ExitCode, Error> {
     match arguments {
         ["payload"] => Ok(code(xtask::bench::payload(&mut io::stdout())?)),
         ["lab"] => Ok(code(xtask::bench::lab(&mut io::stdout())?)),
+        ["mirror"] => Ok(code(xtask::bench::mirror(&mut io::stdout())?)),
         ["kube", rest @ ..] => Ok(code(xtask::bench::kube(rest, &mut io::stdout())?)),
-        _ => Ok(usage("`bench` wants `payload`, `lab` or `kube`")),
+        _ => Ok(usage("`bench` wants `payload`, `lab`, `mirror` or `kube`")),
     }
 }
 

@@ -35,7 +35,7 @@ enum Action {
     Mutants,
 }
 
-const SOAKS: [Soak; 6] = [
+const SOAKS: [Soak; 7] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -70,6 +70,13 @@ const SOAKS: [Soak; 6] = [
         amount: 100,
         seed_variable: "LOCKSTEP_SEED",
         action: Action::Suite { file: "engine_kill", rounds_variable: "LOCKSTEP_ROUNDS" },
+    },
+    Soak {
+        name: "mirror",
+        what: "mirrors between real registries under harm and kill -9; 10 times what `test` does",
+        amount: 50,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "release_mirror", rounds_variable: "LOCKSTEP_ROUNDS" },
     },
     Soak {
         name: "eta",

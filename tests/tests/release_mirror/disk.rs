@@ -102,10 +102,8 @@ async fn a_broken_source_leaves_other_images_whole_and_no_tag_of_the_release() {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, made) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
     let manifest = layout(&source).await;
-    let manifest = manifest
-        .manifest(&Which::Digest(made.images["image-05"].clone()))
-        .await
-        .expect("a manifest");
+    let manifest =
+        manifest.manifest(&Which::Digest(made.images["image-05"].clone())).await.expect("a manifest");
     let value: Value = serde_json::from_slice(&manifest.bytes).expect("JSON");
     let layer = Digest::parse(value["layers"][1]["digest"].as_str().expect("a digest")).expect("a digest");
     std::fs::write(source.join("blobs/sha256").join(layer.hex()), "short").expect("written");
@@ -177,10 +175,8 @@ async fn lists_that_are_too_deep_and_sizes_that_differ_are_refused() {
     recipe.images = 1;
     let made = recipe.make(&store).await.expect("a release");
     let signature = format!("{}.sig", made.release.dashed());
-    let mut manifest = store
-        .manifest(&Which::Digest(made.images["image-00"].clone()))
-        .await
-        .expect("a manifest");
+    let mut manifest =
+        store.manifest(&Which::Digest(made.images["image-00"].clone())).await.expect("a manifest");
     for _ in 0..3 {
         let list = json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX, "manifests": [manifest.descriptor()]});
         manifest = RawManifest::of(&list, media_type::OCI_INDEX);
@@ -205,13 +201,16 @@ async fn lists_that_are_too_deep_and_sizes_that_differ_are_refused() {
 fn what_cannot_be_meant_is_a_usage_error() {
     let cases: [(&[&str], &str); 9] = [
         (&[], "must specify a release image with --from"),
-        (&["a", "--from", "b", "--to", "h.example.com/a"], "you may not specify an argument and --from"),
-        (&["a", "b"], "only one argument is accepted"),
-        (&["a"], "must specify a place to mirror the release to with --to"),
-        (&["a", "--to", "h.example.com/a:1"], "may not contain a tag or digest"),
-        (&["a", "--to", "oci:x:1"], "may not contain a tag or digest"),
-        (&["a", "--to", "h.example.com"], "--to must be a valid image repository"),
-        (&["a", "--to", "./x"], "use oci:./x for images"),
+        (
+            &["h.example.com/r:1", "--from", "b", "--to", "h.example.com/a"],
+            "you may not specify an argument and --from",
+        ),
+        (&["h.example.com/r:1", "b"], "only one argument is accepted"),
+        (&["h.example.com/r:1"], "must specify a place to mirror the release to with --to"),
+        (&["h.example.com/r:1", "--to", "h.example.com/a:1"], "may not contain a tag or digest"),
+        (&["h.example.com/r:1", "--to", "oci:x:1"], "may not contain a tag or digest"),
+        (&["h.example.com/r:1", "--to", "h.example.com"], "--to must be a valid image repository"),
+        (&["h.example.com/r:1", "--to", "./x"], "use oci:./x for images"),
         (
             &[
                 "a",

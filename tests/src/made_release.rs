@@ -53,14 +53,14 @@ struct Maker<'a> {
 // === impl Recipe ===
 
 impl Recipe {
-    /// Eight images of a few megabytes, and two layers in most.
+    /// Fourteen images of a few megabytes, and two layers in most.
     pub fn small(version: &str, repository: &str) -> Self {
         Self {
             version: version.to_owned(),
             repository: repository.to_owned(),
-            images: 8,
+            images: 14,
             own_images: 2,
-            layer: (200_000, 1_500_000),
+            layer: (200_000, 1_200_000),
             bases: 3,
             seed: 1,
         }

@@ -147,6 +147,9 @@ impl Mirror {
         let copied = copy::copy(&self.plan, self.request.limits, tell).await;
         self.report.add_copied(&copied);
         self.note_origin().await?;
+        for store in self.plan.destinations.iter().filter_map(|it| it.store.as_ref()) {
+            store.finish().await?;
+        }
         let is_there = |at: usize| matches!(copied.images.get(at), Some(Outcome::Present | Outcome::Copied));
         let verified = verify::verify(&self.plan, is_there, self.request.limits.parallel, tell).await;
         self.report.add_verified(verified);

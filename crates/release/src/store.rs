@@ -216,7 +216,11 @@ impl Store {
     pub async fn note(&self, tag: &str, key: &str, value: &str) -> Result<(), StoreError> {
         match self {
             Self::Layout(layout) => layout.note(tag, key, value).await,
-            Self::Archive(_) | Self::Registry(_) => Ok(()),
+            Self::Archive(archive) => {
+                archive.note(tag, key, value);
+                Ok(())
+            }
+            Self::Registry(_) => Ok(()),
         }
     }
 
@@ -224,7 +228,8 @@ impl Store {
     pub async fn noted(&self, digest: &Digest, key: &str) -> Result<Option<String>, StoreError> {
         match self {
             Self::Layout(layout) => Ok(layout::noted(&layout.index().await?, digest, key)),
-            Self::Archive(_) | Self::Registry(_) => Ok(None),
+            Self::Archive(archive) => Ok(layout::noted(&archive.index(), digest, key)),
+            Self::Registry(_) => Ok(None),
         }
     }
 

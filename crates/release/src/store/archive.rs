@@ -19,7 +19,7 @@ use self::entries::{Contents, ScanError, Span, blob_path, entry};
 use self::writer::Writer;
 use super::layout::{
     INDEX, MARKER, MARKER_CONTENT, MAX_INDEX_BYTES, empty_index, enter, fetch, index_bytes, locate,
-    not_found, read_index, tags,
+    not_found, note, read_index, tags,
 };
 use super::source::read_file;
 use super::{Blob, BlobSource, StoreError, Which, io_error};
@@ -223,6 +223,14 @@ impl Archive {
             if state.unwritten >= MOST_UNWRITTEN { shared.write_index(&mut state) } else { Ok(()) }
         })
         .await
+    }
+
+    /// Keeps a note beside a tag; it is in the file when the list of images is written next.
+    pub(super) fn note(&self, tag: &str, key: &str, value: &str) {
+        let mut state = self.shared.state();
+        if note(&mut state.index, tag, key, value) {
+            state.unwritten += 1;
+        }
     }
 
     /// Writes the list of images and the mark of the end, and takes away what is no longer needed beside the file.

@@ -4,8 +4,8 @@ pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod info;
 pub(crate) mod lint;
-pub(crate) mod new;
 pub(crate) mod mirror;
+pub(crate) mod new;
 pub(crate) mod objects;
 
 use std::collections::BTreeSet;

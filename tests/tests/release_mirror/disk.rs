@@ -106,7 +106,10 @@ async fn a_broken_source_leaves_other_images_whole_and_no_tag_of_the_release() {
         manifest.manifest(&Which::Digest(made.images["image-05"].clone())).await.expect("a manifest");
     let value: Value = serde_json::from_slice(&manifest.bytes).expect("JSON");
     let layer = Digest::parse(value["layers"][1]["digest"].as_str().expect("a digest")).expect("a digest");
-    std::fs::write(source.join("blobs/sha256").join(layer.hex()), "short").expect("written");
+    let path = source.join("blobs/sha256").join(layer.hex());
+    let mut bytes = std::fs::read(&path).expect("a blob");
+    bytes[1000] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
     let (from, to) = (format!("oci:{}:4.20.0", source.display()), folder.path().join("to"));
     let run = mirror(&from, &to, &["--continue-on-error", "-o", "json"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
@@ -213,7 +216,7 @@ fn what_cannot_be_meant_is_a_usage_error() {
         (&["h.example.com/r:1", "--to", "./x"], "use oci:./x for images"),
         (
             &[
-                "a",
+                "h.example.com/r:1",
                 "--to",
                 "h.example.com/a",
                 "--skip-release-image",

@@ -1,5 +1,6 @@
 //! `lockstep release mirror`
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -160,8 +161,13 @@ fn tell(args: &MirrorArgs, report: &Report) -> anyhow::Result<Outcome> {
     if report.images.len() <= 1 && !args.only_release_image {
         output::warn("Release image contains no image references - is this a valid release?");
     }
+    // One layer that cannot be had may be that of all images.
+    let mut failures: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, error) in report.failures() {
-        output::warn(&format!("{name}: {error}"));
+        failures.entry(error).or_default().push(name);
+    }
+    for (error, names) in failures {
+        output::warn(&format!("{}: {error}", some(&names)));
     }
     for problem in &report.problems {
         output::warn(&format!("verification: {problem}"));
@@ -187,6 +193,16 @@ fn tell(args: &MirrorArgs, report: &Report) -> anyhow::Result<Outcome> {
     );
     output::error(&anyhow::anyhow!(text));
     Ok(Outcome::Findings)
+}
+
+/// The first names, and how many more there are.
+fn some(names: &[&str]) -> String {
+    match names {
+        [one, two, three, rest @ ..] if !rest.is_empty() => {
+            format!("{one}, {two}, {three} and {} more", rest.len())
+        }
+        few => few.join(", "),
+    }
 }
 
 fn is_there(image: &ImageReport) -> bool {
@@ -286,5 +302,17 @@ impl Progress {
             let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
             self.is_drawn = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_some_are_told() {
+        assert_eq!(some(&["a"]), "a");
+        assert_eq!(some(&["a", "b", "c"]), "a, b, c");
+        assert_eq!(some(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
     }
 }

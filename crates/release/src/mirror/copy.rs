@@ -283,7 +283,7 @@ async fn move_blob(blob: &PlannedBlob, store: &Store, meter: &Meter) -> Result<b
         let source = BlobSource::store(from.clone()).counted_by(meter);
         tries += 1;
         match store.write_blob(&blob.descriptor, &source).await {
-            Err(error) if tries < MOST_TRIES && may_pass(&error, blob) => {
+            Err(error) if tries < MOST_TRIES && may_pass(&error, blob, from) => {
                 tokio::time::sleep(pause).await;
                 pause *= 2;
             }
@@ -292,10 +292,14 @@ async fn move_blob(blob: &PlannedBlob, store: &Store, meter: &Meter) -> Result<b
     }
 }
 
-fn may_pass(error: &StoreError, blob: &PlannedBlob) -> bool {
+fn may_pass(error: &StoreError, blob: &PlannedBlob, from: &Store) -> bool {
     match error {
         StoreError::NotFound { .. } | StoreError::Denied { .. } => blob.sources.len() > 1,
-        StoreError::Network { .. } | StoreError::Answer { .. } | StoreError::Mismatch { .. } => true,
+        StoreError::Answer { .. } => true,
+        // A file that is short or wrong stays so.
+        StoreError::Network { .. } | StoreError::Mismatch { .. } => {
+            matches!(from, Store::Registry(_)) || blob.sources.len() > 1
+        }
         StoreError::Io { .. } | StoreError::Format(_) | StoreError::Platform(_) | StoreError::Refused(_) => {
             false
         }

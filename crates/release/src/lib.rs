@@ -15,6 +15,7 @@
 pub mod build;
 pub mod compare;
 pub mod digest;
+pub mod extract;
 pub mod image;
 pub mod layer;
 pub mod location;

@@ -75,9 +75,19 @@ pub async fn survey(server: &Server, set: &str) -> Result<Survey, SurveyError> {
     Ok(Survey { facts, overrides, record, has_completed })
 }
 
+/// Reads one object of the cluster's configuration; `None` where there is none.
+///
 /// By a list: an object of the release is never read by itself. A small page and no selector, because only that is
 /// answered while the server still gets to know a kind.
-async fn read(server: &Server, kind: &str, plural: &str, name: &str) -> Result<Option<Value>, SurveyError> {
+///
+/// # Errors
+/// When the cluster does not answer or does not let us read.
+pub async fn read(
+    server: &Server,
+    kind: &str,
+    plural: &str,
+    name: &str,
+) -> Result<Option<Value>, SurveyError> {
     let resource = Resource::new(group::CONFIG, "v1", kind, plural, false);
     let page = ListPage { limit: Some(PAGE), ..ListPage::default() };
     match server.send_patiently(&Call::list(&resource, None, &page)).await {

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
             ReleaseCommand::Lint(args) => release::lint::run(&args),
             ReleaseCommand::Diff(args) => release::diff::run(&args),
             ReleaseCommand::Mirror(args) => release::mirror::run(&args),
+            ReleaseCommand::Extract(args) => release::extract::run(&args),
         },
         Command::Apply(args) => apply::run(&args),
         Command::Diff(args) => diff::run(&args),

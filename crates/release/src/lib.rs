@@ -17,6 +17,7 @@ pub mod compare;
 pub mod digest;
 pub mod extract;
 pub mod image;
+pub mod inspect;
 pub mod layer;
 pub mod location;
 pub mod mirror;

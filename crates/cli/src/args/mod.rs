@@ -3,6 +3,7 @@
 mod access;
 mod apply;
 mod cluster;
+mod extract;
 mod lab;
 mod mirror;
 mod new;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use access::{RegistryArgs, location};
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
+pub(crate) use extract::ExtractArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use mirror::{InstructionsArg, MirrorArgs, MirrorOutput};
 pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
@@ -130,6 +132,13 @@ Exit codes: 0 nothing differs, 1 something does, 2 wrong usage or nothing that c
     Diff(Box<ReleaseDiffArgs>),
     /// Copy a release with all its images to another registry, a layout or an archive.
     Mirror(Box<MirrorArgs>),
+    /// Take manifests or programs out of a release.
+    #[command(after_help = "Examples:
+  lockstep release extract ./4.20.0 --to manifests
+  lockstep release extract registry.example.com/release:4.20.0 --file image-references
+  lockstep release extract oci:mirror:4.20.0 --credentials-requests --included --install-config install-config.yaml --to requests
+  lockstep release extract registry.example.com/release:4.20.0 --command oc --command-os mac/arm64 --to bin")]
+    Extract(Box<ExtractArgs>),
 }
 
 /// A release, wherever it is.

@@ -76,6 +76,11 @@ impl SelectionArgs {
 
     /// The filters for a loaded release.
     pub(crate) fn selection(&self, release: &Release) -> Selection {
+        self.selection_for(release.major_version())
+    }
+
+    /// The filters for a release of this major version.
+    pub(crate) fn selection_for(&self, major_version: u64) -> Selection {
         let gates: BTreeSet<String> = self.feature_gate.iter().cloned().collect();
         let baseline = self.capability_set.as_deref().and_then(BaselineSet::parse);
         let additional = self.capability.iter().map(String::as_str);
@@ -85,7 +90,7 @@ impl SelectionArgs {
             exclude: Some(self.exclude.clone()),
             feature_set: Some(self.feature_set.clone()),
             feature_gates: Some(gates),
-            major_version: Some(release.major_version()),
+            major_version: Some(major_version),
             profile: Some(self.profile()),
             capabilities: Some(capabilities.filter()),
             overrides: Vec::new(),

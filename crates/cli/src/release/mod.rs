@@ -1,12 +1,14 @@
 //! `lockstep release …`
 
 pub(crate) mod diff;
+pub(crate) mod extract;
 pub(crate) mod graph;
 pub(crate) mod info;
 pub(crate) mod lint;
 pub(crate) mod mirror;
 pub(crate) mod new;
 pub(crate) mod objects;
+mod tools;
 
 use std::collections::BTreeSet;
 

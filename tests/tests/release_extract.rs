@@ -1,0 +1,365 @@
+//! Manifests and programs out of a release: from a folder and from an OCI layout, byte for byte, and nowhere else.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lockstep_release::extract::patch::{RELEASE_ARCHITECTURE, RELEASE_IMAGE, RELEASE_VERSION, Replacement};
+use lockstep_release::image::{ImageManifest, media_type};
+use lockstep_release::layer::LayerWriter;
+use lockstep_release::store::Layout;
+use lockstep_release::{BlobSource, Descriptor, Digest, RawManifest, Store};
+use lockstep_tests::cli::{Run, lockstep, root};
+use lockstep_tests::corpus::corpus;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const EXAMPLE: &str = "examples/releases/1.0.0";
+const TAG: &str = "1.0.0";
+
+fn extract(release: &str, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["release", "extract", release].iter().chain(arguments).copied().collect();
+    lockstep(&all)
+}
+
+fn good(release: &str, arguments: &[&str]) -> String {
+    let run = extract(release, arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// All files of a folder with their content.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read =
+        |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+    fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap())).collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Files of an image, by path.
+type Content = BTreeMap<String, Vec<u8>>;
+
+/// Writes an image with one layer for each content, bottom first, and gives its digest.
+async fn write_image(store: &Store, tag: Option<&str>, layers: &[Content], labels: Value) -> Digest {
+    let mut descriptors = Vec::new();
+    let mut diff_ids = Vec::new();
+    for content in layers {
+        let mut writer = LayerWriter::new();
+        for (path, bytes) in content {
+            writer.file(path, 0o755, 7, bytes);
+        }
+        let layer = writer.finish();
+        let blob = Descriptor::new(media_type::OCI_LAYER, layer.digest.clone(), layer.bytes.len() as u64);
+        store.write_blob(&blob, &BlobSource::memory(layer.bytes)).await.unwrap();
+        descriptors.push(blob);
+        diff_ids.push(layer.diff_id);
+    }
+    let config = json!({"os": "linux", "architecture": "amd64", "created": "2024-01-02T03:04:05Z",
+        "config": {"Labels": labels}, "rootfs": {"type": "layers", "diff_ids": diff_ids}})
+    .to_string();
+    let config_blob =
+        Descriptor::new(media_type::OCI_CONFIG, Digest::of(config.as_bytes()), config.len() as u64);
+    store.write_blob(&config_blob, &BlobSource::memory(config)).await.unwrap();
+    let manifest = ImageManifest {
+        schema_version: 2,
+        media_type: media_type::OCI_MANIFEST.to_owned(),
+        config: config_blob,
+        layers: descriptors,
+        annotations: BTreeMap::new(),
+    };
+    let raw = RawManifest::of(&manifest, media_type::OCI_MANIFEST);
+    store.write_manifest(tag, &raw).await.unwrap();
+    raw.digest
+}
+
+/// A layout with the example release and images of two of its components, whose tags are added.
+fn a_layout() -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("layout");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::Layout(Layout::create(&path).await.unwrap());
+        let program = |name: &str| {
+            let markers = [RELEASE_IMAGE, RELEASE_VERSION, RELEASE_ARCHITECTURE];
+            let mut bytes = name.as_bytes().to_vec();
+            bytes.extend(markers.iter().flat_map(|marker| Replacement::of(*marker, "").marker));
+            bytes
+        };
+        let of = |paths: &[&str]| -> Content {
+            paths.iter().map(|path| ((*path).to_owned(), program(path))).collect()
+        };
+        let images = [
+            ("cli", of(&["usr/bin/oc"])),
+            (
+                "cli-artifacts",
+                of(&[
+                    "usr/share/openshift/mac/oc",
+                    "usr/share/openshift/mac_arm64/oc",
+                    "usr/share/openshift/linux_arm64/oc",
+                    "usr/share/openshift/linux_ppc64le/oc",
+                    "usr/share/openshift/linux_amd64/oc.rhel9",
+                    "usr/share/openshift/windows/oc.exe",
+                ]),
+            ),
+            ("installer", of(&["usr/bin/openshift-install"])),
+        ];
+        let mut tags = Vec::new();
+        for (name, content) in images {
+            let digest = write_image(&store, None, &[content], json!({})).await;
+            let spec = format!("registry.example.com/images@{digest}");
+            tags.push(json!({"name": name, "from": {"kind": "DockerImage", "name": spec}}));
+        }
+        let mut content = Content::new();
+        for (name, bytes) in files(&root().join(EXAMPLE).join("release-manifests")) {
+            content.insert(format!("release-manifests/{name}"), bytes);
+        }
+        let mut references: Value =
+            serde_json::from_slice(&content["release-manifests/image-references"]).unwrap();
+        let own = |tag: &Value| tags.iter().any(|other| other["name"] == tag["name"]);
+        let mut all: Vec<Value> =
+            references["spec"]["tags"].as_array().unwrap().iter().filter(|tag| !own(tag)).cloned().collect();
+        all.extend(tags.iter().cloned());
+        references["spec"]["tags"] = Value::Array(all);
+        content.insert("release-manifests/image-references".to_owned(), references.to_string().into_bytes());
+        let base = Content::from([("etc/base".to_owned(), vec![1; 4096])]);
+        write_image(&store, Some(TAG), &[base, content], json!({"io.openshift.release": TAG})).await;
+    });
+    let location = format!("oci:{}:{TAG}", text(&path));
+    (folder, location)
+}
+
+#[test]
+fn a_folder_and_a_layout_give_their_files_byte_for_byte() {
+    let (folder, layout) = a_layout();
+    let original = files(&root().join(EXAMPLE).join("release-manifests"));
+    for (release, name) in [(EXAMPLE, "from-folder"), (layout.as_str(), "from-layout")] {
+        let to = folder.path().join(name);
+        let said = good(release, &["--to", text(&to)]);
+        let mut found = files(&to);
+        assert!(said.ends_with(&format!("{} files\n", original.len())), "{said}");
+        if release != EXAMPLE {
+            assert!(said.starts_with("Extracted release payload from digest sha256:"), "{said}");
+            found.insert("image-references".to_owned(), original["image-references"].clone());
+        }
+        assert!(found == original, "{release}");
+    }
+}
+
+#[test]
+fn a_folder_with_content_is_kept_unless_confirmed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mine"), "x").unwrap();
+    let to = text(folder.path());
+    let refused = extract(EXAMPLE, &["--to", to]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("must be empty, pass --confirm to overwrite contents of directory"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(files(folder.path()).len(), 1, "nothing was written");
+    good(EXAMPLE, &["--to", to, "--confirm"]);
+    assert!(files(folder.path()).len() > 50);
+    assert_eq!(files(folder.path())["mine"], b"x");
+}
+
+#[test]
+fn one_file_goes_to_standard_output_and_a_missing_one_is_an_error() {
+    let (_folder, layout) = a_layout();
+    let original =
+        fs::read_to_string(root().join(EXAMPLE).join("release-manifests/release-metadata")).unwrap();
+    for release in [EXAMPLE, &layout] {
+        assert_eq!(good(release, &["--file", "release-metadata"]), original);
+        let missing = extract(release, &["--file", "../manifests/x"]);
+        assert_eq!(missing.code, 1);
+        assert_eq!(missing.stderr, "error: image did not contain ../manifests/x\n");
+    }
+}
+
+#[test]
+fn included_gives_what_info_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let info = lockstep(&["release", "info", EXAMPLE, "-o", "json", "--capability-set", "None"]);
+    let selected = serde_json::from_str::<Value>(&info.stdout).unwrap()["selected"].as_u64().unwrap();
+    let own = lockstep(&[
+        "release",
+        "objects",
+        EXAMPLE,
+        "--folder",
+        "manifests",
+        "--selected",
+        "--capability-set",
+        "None",
+    ]);
+    let own = own.stdout.lines().count() as u64 - 1;
+    let to = folder.path().join("to");
+    good(EXAMPLE, &["--included", "--capability-set", "None", "--to", text(&to)]);
+    let mut documents = 0;
+    for (name, bytes) in files(&to) {
+        if lockstep_payload::file_name::is_manifest(&name) {
+            documents += lockstep_payload::yaml::documents(&bytes).unwrap().len() as u64;
+        }
+    }
+    assert_eq!(documents, selected - own);
+}
+
+#[test]
+fn an_install_config_chooses_and_contradictions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("install-config.yaml");
+    fs::write(&config, "apiVersion: v1\nplatform: {none: {}}\ncapabilities: {baselineCapabilitySet: None}\n")
+        .unwrap();
+    let to = folder.path().join("to");
+    let run = extract(EXAMPLE, &["--included", "--install-config", text(&config), "--to", text(&to)]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(files(&to).len() > 10);
+    let to = folder.path().join("requests");
+    let none = ["--included", "--credentials-requests", "--install-config", text(&config), "--to", text(&to)];
+    good(EXAMPLE, &none);
+    assert_eq!(files(&to).len(), 0, "a platform without credentials asks for none");
+    let contradiction: Vec<&str> = none.iter().chain(&["--cloud", "aws"]).copied().collect();
+    let run = extract(EXAMPLE, &contradiction);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("--cloud \"aws\" set, but the install-config has \"none\""),
+        "{}",
+        run.stderr
+    );
+    for wrong in [
+        &["--cloud", "aws"][..],
+        &["--cloud", "mainframe", "--credentials-requests"],
+        &["--tools", "--file", "x"],
+        &["--install-config", "x"],
+        &["--command-os", "linux"],
+        &["--command", "oc", "--command-os", "a/b/c"],
+    ] {
+        assert_eq!(extract(EXAMPLE, wrong).code, 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_told_and_the_exit_code_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let release = folder.path().join("release");
+    for part in ["manifests", "release-manifests"] {
+        fs::create_dir_all(release.join(part)).unwrap();
+        for (name, bytes) in files(&root().join(EXAMPLE).join(part)) {
+            fs::write(release.join(part).join(name), bytes).unwrap();
+        }
+    }
+    fs::write(release.join("release-manifests/0000_99_bad_1.yaml"), "kind: [").unwrap();
+    let run = extract(text(&release), &["--included", "--to", text(&folder.path().join("to"))]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("error parsing 0000_99_bad_1.yaml: "), "{}", run.stderr);
+    assert!(files(&folder.path().join("to")).len() > 50, "the others are there");
+}
+
+#[test]
+fn the_credentials_requests_of_the_real_release_are_those_of_one_cloud() {
+    let Some(corpus) = corpus("credentials requests of a real release") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let release = corpus.join("4.20.0").display().to_string();
+    let to = folder.path().join("to");
+    good(&release, &["--credentials-requests", "--included", "--cloud", "aws", "--to", text(&to)]);
+    let found = files(&to);
+    assert!(found.len() >= 5, "{:?}", found.keys());
+    for (name, bytes) in found {
+        for document in lockstep_payload::yaml::documents(&bytes).unwrap() {
+            assert_eq!(document.value["kind"], "CredentialsRequest", "{name}");
+            assert_eq!(document.value["spec"]["providerSpec"]["kind"], "AWSProviderSpec", "{name}");
+        }
+    }
+    let all = good(&release, &["--credentials-requests", "--to", "-"]);
+    assert!(all.matches("kind: CredentialsRequest").count() > 20, "to standard output");
+}
+
+#[test]
+fn a_program_comes_out_of_its_image_and_knows_its_release() {
+    let (folder, layout) = a_layout();
+    let bin = folder.path().join("bin");
+    let image = "registry.example.com/release@sha256:0";
+    for (command, system, file) in [
+        ("oc", "linux/amd64", "oc"),
+        ("oc", "windows", "oc.exe"),
+        ("openshift-install", "linux", "openshift-install"),
+    ] {
+        good(
+            &layout,
+            &["--command", command, "--command-os", system, "--to", text(&bin), "--release-image", image],
+        );
+        let bytes = fs::read(bin.join(file)).unwrap();
+        let holds = |value: &str| bytes.windows(value.len()).any(|part| part == value.as_bytes());
+        assert!(holds("1.0.0\0"), "{command}");
+        assert_eq!(holds(&format!("{image}\0")), command == "openshift-install");
+        assert_eq!(holds("linux/amd64\0"), command == "openshift-install");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_ne!(fs::metadata(bin.join("oc")).unwrap().permissions().mode() & 0o100, 0, "it can be run");
+    }
+    let missing = extract(&layout, &["--command", "ccoctl", "--command-os", "linux", "--to", text(&bin)]);
+    assert!(
+        missing.code == 1
+            && missing.stderr.contains(
+                "the image \"cloud-credential-operator\" containing the desired command is not available"
+            ),
+        "{}",
+        missing.stderr
+    );
+    let absent = extract(&layout, &["--command", "oc.rhel8", "--command-os", "linux", "--to", text(&bin)]);
+    assert!(
+        absent.code == 1
+            && absent.stderr.contains("image did not contain usr/share/openshift/linux_amd64/oc.rhel8"),
+        "{}",
+        absent.stderr
+    );
+    let unknown = extract(&layout, &["--command", "vi", "--command-os", "linux", "--to", text(&bin)]);
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("command \"vi\" does not exist in targets"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn all_tools_of_a_command_come_in_archives_with_their_checksums() {
+    let (folder, layout) = a_layout();
+    let to: PathBuf = folder.path().join("tools");
+    good(&layout, &["--command", "oc", "--command-os", "*", "--to", text(&to)]);
+    let found = files(&to);
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "openshift-client-linux-1.0.0.tar.gz",
+            "openshift-client-linux-arm64-1.0.0.tar.gz",
+            "openshift-client-linux-ppc64le-1.0.0.tar.gz",
+            "openshift-client-mac-1.0.0.tar.gz",
+            "openshift-client-mac-arm64-1.0.0.tar.gz",
+            "openshift-client-windows-1.0.0.zip",
+            "release.txt",
+            "sha256sum.txt",
+        ]
+    );
+    let sums = String::from_utf8(found["sha256sum.txt"].clone()).unwrap();
+    for line in sums.lines() {
+        let (sum, name) = line.split_once("  ").unwrap();
+        assert_eq!(sum, Digest::of(&found[name]).hex(), "{name}");
+    }
+    assert_eq!(sums.lines().count(), 7);
+    assert!(String::from_utf8_lossy(&found["release.txt"]).contains("PULL SPEC"));
+    // The tool that people have reads it.
+    let listing =
+        std::process::Command::new("tar").args(["-tvzf", text(&to.join(names[0]))]).output().unwrap();
+    let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
+    assert!(listing.contains("kubectl link to oc") && listing.contains("README.md"), "{listing}");
+    let zip = &found["openshift-client-windows-1.0.0.zip"];
+    assert!(zip.windows(6).any(|part| part == b"oc.exe") && zip.windows(2).any(|part| part == b"\r\n"));
+    let again = extract(&layout, &["--command", "oc", "--command-os", "*", "--to", text(&to)]);
+    assert!(again.code == 1 && again.stderr.contains("--confirm"), "{}", again.stderr);
+}

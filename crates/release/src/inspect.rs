@@ -1,5 +1,7 @@
 //! What is in a release image, what it weighs, and whether all of it is there.
 
+pub mod changelog;
+pub mod git;
 mod text;
 pub mod versions;
 pub mod weigh;

@@ -12,6 +12,7 @@ pub mod judge;
 pub mod kubectl_transcript;
 pub mod lab_up;
 pub mod made_release;
+pub mod layouts;
 pub mod multiply;
 pub mod normalise;
 pub mod objects;

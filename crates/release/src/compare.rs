@@ -25,7 +25,7 @@ use lockstep_payload::selection::capability_names;
 use lockstep_payload::{Folder, Manifest, Release, Space};
 
 pub use definition::Incompatible;
-pub use images::{ImageDiff, ImagesDiff};
+pub use images::{ImageDiff, ImagesDiff, compare as compare_images};
 pub use text::Only;
 pub use words::Cause;
 

@@ -4,6 +4,7 @@ mod access;
 mod apply;
 mod cluster;
 mod extract;
+mod info_images;
 mod lab;
 mod mirror;
 mod new;
@@ -17,6 +18,7 @@ pub(crate) use access::{RegistryArgs, location};
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use extract::ExtractArgs;
+pub(crate) use info_images::InfoImageArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use mirror::{InstructionsArg, MirrorArgs, MirrorOutput};
 pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
@@ -99,7 +101,10 @@ Exit codes: 0 built, 1 problems in manifests or images or findings of lint that 
     #[command(after_help = "Examples:
   lockstep release info ./4.20.0
   lockstep release info ./4.20.0 -o json | jq .selected
-  lockstep release info ./4.20.0 --profile single-node-developer --feature-set TechPreviewNoUpgrade")]
+  lockstep release info ./4.20.0 --profile single-node-developer --feature-set TechPreviewNoUpgrade
+  lockstep release info registry.example.com/release:4.20.0 --pullspecs
+  lockstep release info oci:mirror:4.20.0 --verify
+  lockstep release info ./4.21.0 --changes-from ./4.20.0 --changelog ~/sources")]
     Info(InfoArgs),
     /// List every object of a release in load order, with the SHA-256 of its content.
     #[command(after_help = "Examples:
@@ -161,6 +166,8 @@ pub(crate) struct InfoArgs {
     /// Print how long each phase took to standard error.
     #[arg(long, hide = true)]
     pub(crate) timings: bool,
+    #[command(flatten)]
+    pub(crate) images: InfoImageArgs,
     #[command(flatten)]
     pub(crate) source: Source,
 }

@@ -18,6 +18,9 @@ use crate::output;
 const CHEAP: u64 = 8 * 1024 * 1024;
 
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
+    if args.images.is_any() {
+        return super::images::run(args);
+    }
     let start = Instant::now();
     let source = &args.source;
     let opened =

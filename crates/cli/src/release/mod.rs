@@ -3,6 +3,7 @@
 pub(crate) mod diff;
 pub(crate) mod extract;
 pub(crate) mod graph;
+mod images;
 pub(crate) mod info;
 pub(crate) mod lint;
 pub(crate) mod mirror;

@@ -54,7 +54,7 @@ impl ImagesDiff {
 }
 
 /// Compares the images of two releases by the names of their tags.
-pub(super) fn compare(from: &ImageReferences, to: &ImageReferences) -> ImagesDiff {
+pub fn compare(from: &ImageReferences, to: &ImageReferences) -> ImagesDiff {
     let (old, new) = (by_name(from), by_name(to));
     let mut diff = ImagesDiff::default();
     for (name, tag) in &new {

@@ -112,6 +112,12 @@ impl ImageWeight {
     }
 }
 
+/// The release with what its images weigh.
+pub fn text(details: &super::Details, images: &[ImageWeight], now: Timestamp) -> String {
+    let text = format!("{}Images:\n{}", details.head(), table(images, now));
+    text.split('\n').map(lockstep_api::text::visible).collect::<Vec<_>>().join("\n")
+}
+
 /// The table of what images weigh, and what all of them weigh together.
 pub fn table(images: &[ImageWeight], now: Timestamp) -> String {
     let mut uses: BTreeMap<&str, (usize, u64)> = BTreeMap::new();

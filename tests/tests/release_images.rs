@@ -162,7 +162,7 @@ fn a_release(folder: &Path, version: &str, tags: &[(&str, char, &str, &str)]) ->
     let tag = |(name, digit, source, commit): &(&str, char, &str, &str)| {
         json!({"name": name, "from": {"kind": "DockerImage", "name": format!("registry.example.com/i@sha256:{}", digit.to_string().repeat(64))},
             "annotations": {"io.openshift.build.source-location": source, "io.openshift.build.commit.id": commit,
-                "io.openshift.build.versions": format!("kubernetes=1.{digit}.0").replace('a', "1").replace('b', "2")}})
+                "io.openshift.build.versions": format!("kubernetes=1.{}.0", u32::from(*digit))}})
     };
     let images = json!({"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": {"name": version},
         "spec": {"tags": tags.iter().map(tag).collect::<Vec<_>>()}});

@@ -29,17 +29,14 @@ pub fn tar_gz(files: &[Packed<'_>], modified: u64) -> io::Result<Vec<u8>> {
         header.set_mtime(modified);
         header.set_uid(0);
         header.set_gid(0);
-        match file.content {
-            Some(content) => {
-                header.set_size(content.len() as u64);
-                tar.append_data(&mut header, file.name, content)?;
-                before = file.name;
-            }
-            None => {
-                header.set_entry_type(tar::EntryType::Link);
-                header.set_size(0);
-                tar.append_link(&mut header, file.name, before)?;
-            }
+        if let Some(content) = file.content {
+            header.set_size(content.len() as u64);
+            tar.append_data(&mut header, file.name, content)?;
+            before = file.name;
+        } else {
+            header.set_entry_type(tar::EntryType::Link);
+            header.set_size(0);
+            tar.append_link(&mut header, file.name, before)?;
         }
     }
     tar.into_inner()?.finish()

@@ -151,11 +151,12 @@ fn wanted_part(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Option<Vec
     if wanted.len() == all.len() {
         return Ok(Some(bytes));
     }
-    let is_json = name.ends_with(".json");
+    let is_json = name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
     let texts: Vec<String> = wanted.iter().map(|manifest| document(&manifest.object, is_json)).collect();
     // NB: one JSON document needs no mark before it, and a strict reader would refuse it.
     let separator = if is_json && texts.len() == 1 { "" } else { "---\n" };
-    Ok(Some(texts.iter().map(|text| format!("{separator}{text}")).collect::<String>().into_bytes()))
+    let parts: Vec<&str> = texts.iter().flat_map(|text| [separator, text]).collect();
+    Ok(Some(parts.concat().into_bytes()))
 }
 
 fn document(object: &Value, is_json: bool) -> String {
@@ -238,8 +239,10 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_json_file_is_json() {
-        let two = format!(
-            "{{\"kind\":\"A\",\"metadata\":{{\"name\":\"a\",\"annotations\":{{\"include.release.openshift.io/p\":\"true\"}}}}}}\n---\n{{\"kind\":\"B\",\"metadata\":{{\"name\":\"b\"}}}}\n"
+        let two = concat!(
+            r#"{"kind":"A","metadata":{"name":"a","annotations":{"include.release.openshift.io/p":"true"}}}"#,
+            "\n---\n",
+            r#"{"kind":"B","metadata":{"name":"b"}}"#
         );
         let files = MemoryFiles::new("r").with(Folder::ReleaseManifests, "a.json", two);
         let found = extract(&files, &included()).unwrap();

@@ -309,7 +309,7 @@ impl System {
 impl Target {
     /// Whether nobody complains when the image does not have it: builds for one edition of a system came later.
     pub fn is_variant(&self) -> bool {
-        self.command.ends_with(".rhel8") || self.command.ends_with(".rhel9")
+        self.command.contains(".rhel")
     }
 
     /// Whether it is for this processor.
@@ -435,12 +435,11 @@ pub fn choose(command: Option<&str>, system: &System, facts: &Facts) -> Result<V
                     facts.version
                 ));
             }
-            let names: BTreeSet<String> =
-                TARGETS.iter().map(|target| format!("'{}'", target.command)).collect();
-            let names: Vec<String> = names.into_iter().collect();
+            let known: BTreeSet<&str> = TARGETS.iter().map(|target| target.command).collect();
+            let known: Vec<String> = known.into_iter().map(|name| format!("'{name}'")).collect();
             Err(format!(
                 "command {command:?} does not exist in targets or does not support the operating system {os:?}; the supported commands are {}",
-                names.join(", ")
+                known.join(", ")
             ))
         }
         (Some(command), System::All) if found.is_empty() => {

@@ -311,9 +311,9 @@ impl Changelog {
         ] {
             if !images.is_empty() {
                 let _ = writeln!(out, "### {title}\n");
-                images.iter().for_each(|image| {
+                for image in images {
                     let _ = writeln!(out, "* {image}");
-                });
+                }
                 out.push('\n');
             }
         }
@@ -329,9 +329,10 @@ impl Update {
         let names = self.names.join(", ");
         let base = self.source.trim_end_matches(".git").trim_end_matches('/');
         let is_github = base.starts_with("https://github.com/");
-        let _ = match is_github {
-            true => writeln!(out, "### [{names}]({base}/tree/{})\n", self.to_commit),
-            false => writeln!(out, "### {names}\n"),
+        let _ = if is_github {
+            writeln!(out, "### [{names}]({base}/tree/{})\n", self.to_commit)
+        } else {
+            writeln!(out, "### {names}\n")
         };
         for commit in &self.commits {
             let mut references: Vec<String> = commit.bugs.iter().map(|bug| format!("Bug {bug}")).collect();
@@ -339,9 +340,10 @@ impl Update {
             let references =
                 if references.is_empty() { String::new() } else { format!("{}: ", references.join(", ")) };
             let subject = commit.subject.replace('<', "&lt;").replace('>', "&gt;");
-            let pull = match is_github {
-                true => format!("[#{}]({base}/pull/{})", commit.pull, commit.pull),
-                false => format!("#{}", commit.pull),
+            let pull = if is_github {
+                format!("[#{}]({base}/pull/{})", commit.pull, commit.pull)
+            } else {
+                format!("#{}", commit.pull)
             };
             let _ = writeln!(out, "* {references}{subject} {pull}");
         }
@@ -352,13 +354,10 @@ impl Update {
                 self.elided_commits
             );
         }
-        let _ = match is_github {
-            true => writeln!(
-                out,
-                "* [Full changelog]({base}/compare/{}...{})\n",
-                self.from_commit, self.to_commit
-            ),
-            false => writeln!(out, "* {base} {}..{}\n", self.from_commit, self.to_commit),
+        let _ = if is_github {
+            writeln!(out, "* [Full changelog]({base}/compare/{}...{})\n", self.from_commit, self.to_commit)
+        } else {
+            writeln!(out, "* {base} {}..{}\n", self.from_commit, self.to_commit)
         };
     }
 }

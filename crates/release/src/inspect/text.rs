@@ -166,7 +166,7 @@ fn upgrades(previous: &[String]) -> String {
 }
 
 pub(super) fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }
 
 #[cfg(test)]

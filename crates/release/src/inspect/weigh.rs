@@ -126,8 +126,7 @@ pub fn table(images: &[ImageWeight], now: Timestamp) -> String {
         let own: BTreeMap<&str, u64> =
             image.layers.iter().map(|layer| (layer.digest.as_str(), layer.size)).collect();
         for (digest, size) in own {
-            let used = uses.entry(digest).or_insert((0, size));
-            used.0 += 1;
+            uses.entry(digest).or_insert((0, size)).0 += 1;
         }
         if let Some(base) = image.layers.first().map(|layer| layer.digest.as_str())
             && !bases.contains(&base)

@@ -46,10 +46,8 @@ pub struct Request {
     pub to: Location,
     /// Where the release image goes, if elsewhere; with a tag, if it shall have another.
     pub to_release_image: Option<Location>,
-    /// Whether the release image is copied.
-    pub release_image: bool,
-    /// Whether its images are copied.
-    pub components: bool,
+    /// What of the release is copied.
+    pub parts: Parts,
     /// Whether signatures are copied.
     pub signatures: bool,
     /// Whether nothing is written.
@@ -58,6 +56,17 @@ pub struct Request {
     pub space_check: bool,
     /// How copying is done.
     pub limits: Limits,
+}
+
+/// What of a release is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// The release image and all its images.
+    All,
+    /// The release image alone.
+    ReleaseImage,
+    /// All but the release image.
+    Components,
 }
 
 /// A mirror that is planned.
@@ -235,9 +244,9 @@ async fn wanted(request: &Request, source: &Source, registries: &Registries) -> 
     };
     Ok(Wanted {
         to,
-        release_to: release_to.filter(|_| request.release_image),
-        release_image: request.release_image,
-        components: request.components,
+        release_to: release_to.filter(|_| request.parts != Parts::Components),
+        release_image: request.parts != Parts::Components,
+        components: request.parts != Parts::ReleaseImage,
         signatures: request.signatures,
     })
 }

@@ -19,6 +19,7 @@ A run that was ended, by whatever, is taken up by the same command; what is ther
 
 Exit codes: 0 everything is there and verified, 1 something is not, 2 wrong usage, 130 ended by Ctrl-C."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct MirrorArgs {
     /// The release.
     #[arg(value_name = "RELEASE")]

@@ -9,7 +9,7 @@ use lockstep_release::mirror::copy::Limits;
 use lockstep_release::mirror::instructions::{Kind, text as instructions};
 use lockstep_release::mirror::progress::{Pace, Phase, Snapshot, amount};
 use lockstep_release::mirror::report::{ImageReport, ImageResult, Report};
-use lockstep_release::mirror::{Mirror, Request};
+use lockstep_release::mirror::{Mirror, Parts, Request};
 use lockstep_release::open::{self, OpenRelease, ReadError, Wanted};
 use lockstep_release::store::Registries;
 use lockstep_release::{Location, PlatformFilter, StoreError};
@@ -140,8 +140,11 @@ fn request(args: &MirrorArgs) -> Result<Request, UsageError> {
     Ok(Request {
         to,
         to_release_image: usage(to_release_image)?,
-        release_image: !args.skip_release_image,
-        components: !args.only_release_image,
+        parts: match (args.skip_release_image, args.only_release_image) {
+            (true, _) => Parts::Components,
+            (false, true) => Parts::ReleaseImage,
+            (false, false) => Parts::All,
+        },
         signatures: !args.skip_signatures,
         dry_run: args.dry_run,
         space_check: !args.skip_space_check,

@@ -292,8 +292,8 @@ pub(super) fn note(index: &mut Index, tag: &str, key: &str, value: &str) -> bool
 
 /// A note beside any tag of an image.
 pub(super) fn noted(index: &Index, digest: &Digest, key: &str) -> Option<String> {
-    let entries = index.manifests.iter().filter(|entry| entry.digest == *digest);
-    entries.filter_map(|entry| entry.annotations.get(key).cloned()).next()
+    let mut entries = index.manifests.iter().filter(|entry| entry.digest == *digest);
+    entries.find_map(|entry| entry.annotations.get(key).cloned())
 }
 
 /// The digest of an image, and what the list says of its format.

@@ -215,3 +215,24 @@ async fn lists_in_lists_are_refused() {
     let error = Image::open(&bench.store, &which, &PlatformFilter::Host).await.unwrap_err().to_string();
     assert!(error.contains("points to itself or to lists in lists"), "{error}");
 }
+
+#[tokio::test]
+async fn a_list_that_points_to_itself_is_refused() {
+    let bench = Bench::new().await;
+    let Store::Layout(layout) = &bench.store else { unreachable!() };
+    // No list can hold its own digest, so it lies about it.
+    let own = Digest::of(b"the list");
+    let list = serde_json::json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX,
+        "manifests": [{"mediaType": media_type::OCI_INDEX, "size": 1, "digest": own}]});
+    let raw = RawManifest { digest: own.clone(), ..RawManifest::of(&list, media_type::OCI_INDEX) };
+    std::fs::create_dir_all(layout.root().join("blobs/sha256")).unwrap();
+    std::fs::write(layout.root().join("blobs/sha256").join(own.hex()), &raw.bytes).unwrap();
+    let mut entry = raw.descriptor();
+    entry.annotations.insert("org.opencontainers.image.ref.name".to_owned(), "self".to_owned());
+    let index = serde_json::json!({"schemaVersion": 2, "manifests": [entry]});
+    std::fs::write(layout.root().join("index.json"), index.to_string()).unwrap();
+    for which in [Which::Tag("self".to_owned()), Which::Digest(own)] {
+        let error = Image::open(&bench.store, &which, &PlatformFilter::Host).await.unwrap_err().to_string();
+        assert!(error.starts_with("content integrity error: the manifest sha256:"), "{error}");
+    }
+}

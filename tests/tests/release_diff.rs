@@ -104,7 +104,9 @@ fn golden_counts(from: &str, to: &str) -> (usize, usize, usize) {
             let key = [group, cells[5], cells[6], cells[7]].map(str::to_owned);
             objects.entry(key).or_default().push(cells[8].to_owned());
         }
-        objects.values_mut().for_each(|sums| sums.sort());
+        for sums in objects.values_mut() {
+            sums.sort();
+        }
         objects
     };
     let (old, new) = (read(from), read(to));

@@ -9,6 +9,7 @@ use lockstep_release::extract::Provider;
 
 use super::{ClusterArgs, Source};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[derive(Debug, Args)]
 pub(crate) struct ExtractArgs {
     /// Where to write, a folder that is empty or not there; `-` is standard output, for manifests.

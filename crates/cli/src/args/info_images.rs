@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// What of the images.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Images")]
 pub(crate) struct InfoImageArgs {

@@ -26,9 +26,10 @@ struct Handed {
 pub(super) async fn run(args: &ExtractArgs, opened: &OpenRelease) -> anyhow::Result<Outcome> {
     let details = Details::of(opened)?;
     let facts = facts(args, opened, &details);
-    let system = match args.tools {
-        true => System::All,
-        false => System::parse(args.command_os.as_deref()).map_err(UsageError)?,
+    let system = if args.tools {
+        System::All
+    } else {
+        System::parse(args.command_os.as_deref()).map_err(UsageError)?
     };
     let wanted = tools::choose(args.command.as_deref(), &system, &facts).map_err(UsageError)?;
     let mut taken = Taken { args, opened, details: &details, facts: &facts, images: BTreeMap::new() };
@@ -93,7 +94,9 @@ impl Taken<'_> {
         }
         let file = tools::read(&self.images[target.component], target).await?;
         let (program, told) = target.prepare(&file.bytes, self.facts)?;
-        told.iter().for_each(|text| output::warn(text));
+        for text in &told {
+            output::warn(text);
+        }
         Ok((program, file.modified))
     }
 
@@ -131,9 +134,9 @@ impl Taken<'_> {
             self.details.text(Columns::PullSpecs)
         );
         files.push(Handed { name: "release.txt".to_owned(), executable: false, bytes: text.into_bytes() });
-        files.sort_by(|a, b| a.name.cmp(&b.name));
-        let sums: String =
-            files.iter().map(|file| format!("{}  {}\n", Digest::of(&file.bytes).hex(), file.name)).collect();
+        files.sort_by(|file, other| file.name.cmp(&other.name));
+        let sum = |file: &Handed| [Digest::of(&file.bytes).hex(), "  ", &file.name, "\n"].concat();
+        let sums = files.iter().map(sum).collect::<Vec<_>>().concat();
         files.push(Handed { name: "sha256sum.txt".to_owned(), executable: false, bytes: sums.into_bytes() });
         Ok(files)
     }

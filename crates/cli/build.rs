@@ -6,7 +6,8 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // NB: asked at run time; the same program may be found in a shared cache by another clone.
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     bundle(&root.join("examples/releases/1.0.0"));
     let commit = git(&root, &["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=LOCKSTEP_COMMIT={commit}");

@@ -109,7 +109,7 @@ async fn other_metadata_changes_the_metadata_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_image_changes_manifests_and_is_noted() {
+async fn a_replaced_image_changes_manifests() {
     let stage = staged().await;
     let (old, out) = (format!("oci:{}", stage.path("release")), format!("oci:{}", stage.path("out")));
     let images = format!("oci:{}", stage.path("images"));
@@ -120,7 +120,10 @@ async fn a_replaced_image_changes_manifests_and_is_noted() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let files = content(&stage.open(&out).await);
     let stream = Stream::read(&files["release-manifests/image-references"]).unwrap();
-    assert_eq!(stream.annotations["release.openshift.io/from-release"], old);
+    assert!(
+        !stream.annotations.contains_key("release.openshift.io/from-release"),
+        "a path of this machine is not published"
+    );
     let image = stream.tag("app").unwrap().pull_spec().unwrap();
     assert!(image.starts_with("registry.example.com/other@sha256:"), "{image}");
     let pod = String::from_utf8(files["release-manifests/0000_50_op_1.yaml"].clone()).unwrap();

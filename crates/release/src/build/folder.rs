@@ -41,6 +41,11 @@ pub fn read(root: &Path, is_excluded: impl Fn(&str) -> bool) -> Result<Operators
         if !path.is_dir() || is_excluded(&name) {
             continue;
         }
+        // `.git` of a checkout is no operator, and its configuration may hold a password.
+        if name.starts_with('.') {
+            found.warnings.push(format!("{}: left out, its name begins with a dot", path.display()));
+            continue;
+        }
         let own = path.join(file::MANIFESTS);
         let folder = if own.is_dir() { own } else { path };
         let mut files = BTreeMap::new();
@@ -103,9 +108,15 @@ mod tests {
     #[test]
     fn a_component_is_a_folder_with_manifests_directly_or_in_their_own_folder() {
         let root = tempfile::tempdir().unwrap();
-        for path in
-            ["b/1.yaml", "b/sub/2.yaml", "a/manifests/3.yaml", "a/Dockerfile", "c/4.yaml", "README.md"]
-        {
+        for path in [
+            "b/1.yaml",
+            ".git/config",
+            "b/sub/2.yaml",
+            "a/manifests/3.yaml",
+            "a/Dockerfile",
+            "c/4.yaml",
+            "README.md",
+        ] {
             write(root.path(), path);
         }
         std::os::unix::fs::symlink("/etc/hostname", root.path().join("b/link.yaml")).unwrap();
@@ -116,7 +127,8 @@ mod tests {
             .flat_map(|it| it.files.keys().map(|file| format!("{}/{file}", it.name)))
             .collect();
         assert_eq!(files, ["a/3.yaml", "b/1.yaml"]);
-        assert!(found.warnings[0].ends_with("b/link.yaml: left out, it is no regular file"));
+        assert!(found.warnings[0].ends_with("/.git: left out, its name begins with a dot"));
+        assert!(found.warnings[1].ends_with("b/link.yaml: left out, it is no regular file"));
         assert!(found.stream.tags.is_empty());
     }
 

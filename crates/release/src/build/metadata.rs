@@ -41,6 +41,11 @@ pub fn check_versions(versions: &[String]) -> Result<(), String> {
 // === impl Metadata ===
 
 impl Metadata {
+    /// Whether the release says that it is for several processors.
+    pub fn is_multi(&self) -> bool {
+        self.metadata.get(key::ARCHITECTURE).is_some_and(|value| value == key::ARCHITECTURE_MULTI)
+    }
+
     /// Adds what `--metadata` says: keys of the metadata, or a whole document of this kind.
     pub fn add(&mut self, json: &str) -> Result<(), String> {
         let wrong = |why: String| format!("invalid --metadata: {why}");

@@ -99,7 +99,10 @@ fn of_release(request: &Request, opened: &OpenRelease, old: repackage::Old) -> I
     let mut stream = old.stream;
     stream.tags.retain(|tag| !request.exclude.contains(&tag.name));
     let notes = vec![format!("Found {} images in release", stream.tags.len())];
-    stream.annotations.insert(annotation::FROM_RELEASE.to_owned(), opened.location.to_string());
+    // A path of this machine is nobody else's business, and would give the same input another digest.
+    if let Some(spec) = opened.pull_spec() {
+        stream.annotations.insert(annotation::FROM_RELEASE.to_owned(), spec.to_string());
+    }
     Inputs { stream, metadata: Some(old.metadata), notes, ..Inputs::default() }
 }
 
@@ -177,6 +180,8 @@ pub(super) fn metadata(
     is_multi: bool,
 ) -> Result<Metadata, BuildError> {
     let mut metadata = old.unwrap_or_default();
+    // Whether it is for several processors follows from what is built, not from what it is built from.
+    metadata.metadata.remove(key::ARCHITECTURE);
     name.clone_into(&mut metadata.version);
     if let Some(previous) = &request.previous {
         metadata.previous.clone_from(previous);
@@ -268,3 +273,34 @@ pub(super) fn special(opened: &OpenRelease, name: &str) -> Result<Vec<u8>, Build
 
 /// The names of both special files.
 pub(super) const SPECIAL: [&str; 2] = [file::IMAGE_REFERENCES, file::RELEASE_METADATA];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_a_release_is_for_several_processors_follows_from_what_is_built() {
+        let mut old = Metadata::default();
+        old.metadata.insert(key::ARCHITECTURE.to_owned(), Value::from(key::ARCHITECTURE_MULTI));
+        old.metadata.insert(key::URL.to_owned(), Value::from("u"));
+        let mut request = Request::new(Source::Mappings);
+        for json in [None, Some(r#"{"url": "new"}"#.to_owned())] {
+            request.metadata = json;
+            for is_multi in [false, true] {
+                let made = metadata(&request, Some(old.clone()), "1.0.0", is_multi).unwrap();
+                assert_eq!(made.is_multi(), is_multi, "{:?}", request.metadata);
+                assert!(made.metadata.contains_key(key::URL));
+            }
+        }
+    }
+
+    #[test]
+    fn a_version_of_the_mapping_file_changes_manifests_as_a_name_does() {
+        let mut request = Request::new(Source::Mappings);
+        assert!(!request.changes_manifests("1.0.0"));
+        request.mappings.version = Some("1.0.1".to_owned());
+        assert!(request.changes_manifests("1.0.0"));
+        request.name = Some("1.0.0".to_owned());
+        assert!(!request.changes_manifests("1.0.0"), "the name counts more");
+    }
+}

@@ -71,7 +71,8 @@ pub(super) async fn repackage(
     payload.notes.push(format!("Release built from {} images", old.stream.tags.len()));
     if request.changes_metadata() {
         let name = payload.name.clone();
-        payload.release_metadata = metadata(request, Some(old.metadata), &name, false)?.write().into();
+        let is_multi = old.metadata.is_multi();
+        payload.release_metadata = metadata(request, Some(old.metadata), &name, is_multi)?.write().into();
     }
     if request.created.is_some() {
         let mut stream = old.stream.clone();

@@ -134,7 +134,7 @@ impl Request {
             || !self.include.is_empty()
             || !self.component_versions.is_empty()
             || self.prefix != super::naming::DEFAULT_PREFIX
-            || self.name.as_deref().is_some_and(|wanted| wanted != name)
+            || self.name.as_ref().or(self.mappings.version.as_ref()).is_some_and(|wanted| wanted != name)
     }
 
     /// Whether `release-metadata` changes.

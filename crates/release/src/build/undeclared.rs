@@ -86,9 +86,26 @@ fn of_container(container: &Value, found: &mut Found) {
         let (Some(name), Some(value)) = (variable["name"].as_str(), variable["value"].as_str()) else {
             continue;
         };
-        if name == "IMAGE" || name.ends_with("_IMAGE") || name.starts_with("RELATED_IMAGE_") {
-            note(found, &format!("the variable {name}"), value, true);
+        let place = format!("the variable {name}");
+        if name.split('_').any(|word| word == "IMAGE") {
+            note(found, &place, value, true);
+        } else {
+            note_in_words(found, &place, value);
         }
+    }
+    for key in ["command", "args"] {
+        for text in container[key].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            note_in_words(found, &format!("the field {key}"), text);
+        }
+    }
+}
+
+/// Takes pull specs out of a text such as `-images=oauth=registry.example.com/oauth:v1`; without a registry a word may be anything.
+fn note_in_words(found: &mut Found, place: &str, text: &str) {
+    let is_between = |letter: char| letter.is_whitespace() || "=,;\"'".contains(letter);
+    let has_registry = |word: &&str| PullSpec::parse(word).is_ok_and(|spec| !spec.registry.is_empty());
+    for word in text.split(is_between).filter(has_registry) {
+        note(found, place, word, true);
     }
 }
 
@@ -162,9 +179,18 @@ mod tests {
             ("image: ''", 0),
             ("env: [{name: CLI_IMAGE, value: 'r/cli:v1'}, {name: RELATED_IMAGE_X, value: 'r/x:v1'}]", 2),
             (
-                "env: [{name: IMAGE_VERSION, value: 'r/x:v1'}, {name: CLI_IMAGE, value: cli}, {name: IMAGE}]",
-                0,
+                "env: [{name: IMAGE_PRUNER, value: 'r/x:v1'}, {name: IMAGES, value: 'r/x:v1'}, {name: CLI_IMAGE, value: cli}, {name: IMAGE}]",
+                1,
             ),
+            (
+                "env: [{name: ANY, value: 'r.example.com/x:v1'}, {name: URL, value: 'https://r.example.com/x:443'}]",
+                1,
+            ),
+            (
+                "args: ['-images=a=r.example.com/x:v1,b=r.example.com/a@sha256:12', '--port=0.0.0.0:80/x', plain/path:1]",
+                1,
+            ),
+            ("command: [sh, -c, 'run r.example.com:5000/x:v1; echo']", 1),
             ("{image: r/a, env: [{name: IMAGE, value: 'r/a:1'}]}", 2),
         ] {
             assert_eq!(found(&deployment(container)).len(), count, "{container}");

@@ -43,7 +43,7 @@ fn main() -> Outcome<()> {
     let program = arguments.next().ok_or("the program is missing")?;
     let pairs: u64 = arguments.next().ok_or("the number of pairs is missing")?.parse()?;
     // It fails where somebody chose before, and nobody does.
-    let _ = tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let registry = Registry::start(&Options::default())?;
     let source = format!("{}/ocp/release", registry.address());
     let made = make(&source)?;

@@ -47,7 +47,7 @@ enum Target {
 impl World {
     async fn start() -> Self {
         // It fails where somebody chose before: that is as good.
-        let _ = tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let access = Access { plain_http: true, per_registry: PARALLEL, ..Access::default() };
         let registries = Registries::new(access).expect("no file is read");
         let source = Registry::start(&Options::default()).expect("a registry");

@@ -166,18 +166,18 @@ async fn a_real_release_round_trips_through_two_registries_and_an_archive() {
     let tags = store.tags().await.unwrap();
     assert_eq!(tags.len(), count + 1, "{tags:?}");
     let mut digests = BTreeSet::new();
+    fs::create_dir(home.join("copies")).unwrap();
     for tag in &tags {
         let ours = store.manifest(&Which::Tag(tag.clone())).await.unwrap();
         let source = format!("docker://{mirror}:{tag}");
         let said = succeeds(skopeo(home).unwrap().args(["inspect", "--tls-verify=false", &source]));
         let said: Value = serde_json::from_str(&said).unwrap();
         assert_eq!(said["Digest"], ours.digest.as_str());
+        let copy = format!("dir:{}", home.join("copies").join(tag).display());
+        succeeds(skopeo(home).unwrap().args(["copy", "--all", "--src-tls-verify=false", &source, &copy]));
         digests.insert(ours.digest);
     }
     assert_eq!(digests.len(), count + 1);
-    let copied = home.join("copied");
-    let copy = ["copy", "--all", "--src-tls-verify=false", &format!("docker://{arrived}")];
-    succeeds(skopeo(home).unwrap().args(copy).arg(format!("dir:{}", copied.display())));
     let from_archive = format!("oci-archive:{archive}:4.20.0-x86_64");
     succeeds(skopeo(home).unwrap().args(["inspect", "--raw", &from_archive]));
 
@@ -243,7 +243,7 @@ async fn looking_at_a_release_on_a_heavy_base_fetches_less_than_two_percent() {
         .or_else(|_| fs::read("../examples/releases/1.0.0/release-manifests/release-metadata"))
         .unwrap();
     for release in releases {
-        let proxy = FaultProxy::start(registry.address(), Plan::default()).await;
+        let proxy = FaultProxy::start(registry.address(), Plan::default()).await.unwrap();
         let release = release.replace(&registry.address().to_string(), &proxy.address.to_string());
         let mut before = 0;
         let mut fetched = || {

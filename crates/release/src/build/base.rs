@@ -106,13 +106,11 @@ async fn children(store: &Store, content: &Content) -> Result<Vec<(Option<Platfo
     Ok(found)
 }
 
-/// Says on each layer which folders of a release it holds, unless somebody did before.
+/// Says on each layer which folders of a release it holds; below a mark everything is said already.
 async fn marked(mut image: Image) -> Result<Image, BuildError> {
-    if image.manifest.layers.iter().any(|layer| layer.annotations.contains_key(annotation::HOLDS)) {
-        return Ok(image);
-    }
     let mut layers = image.manifest.layers.clone();
-    for layer in &mut layers {
+    let last_mark = layers.iter().rposition(|layer| layer.annotations.contains_key(annotation::HOLDS));
+    for layer in layers.iter_mut().skip(last_mark.map_or(0, |at| at + 1)) {
         let held = held(&image.store, layer).await?;
         if !held.is_empty() {
             let held = held.into_iter().collect::<Vec<_>>().join(",");

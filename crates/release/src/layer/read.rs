@@ -3,7 +3,9 @@
 //! Whoever looks at entries sees them before the digest of the layer is known to be right, so what it found counts only when
 //! [`walk`] has returned: the layer is always fetched and hashed to its end.
 
+use std::cell::Cell;
 use std::io::{self, Read};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +24,8 @@ const QUEUE: usize = 16;
 const MOST_TIMES: u64 = 200;
 /// … and this many bytes more, because small layers may be mostly zeros.
 const SLACK: u64 = 64 * 1024 * 1024;
+/// Most bytes of what stands before an entry: long names, extended attributes.
+const MOST_EXTENSION: u64 = 4 * 1024 * 1024;
 /// Most entries of a layer; a whole operating system has about 100,000.
 const MOST_ENTRIES: usize = 2_000_000;
 
@@ -132,21 +136,28 @@ fn tar_entries(
     limit: u64,
     visit: &mut dyn FnMut(&Entry, &mut dyn Read) -> Result<Next, ReadError>,
 ) -> Result<(), ReadError> {
-    let mut tar = tar::Archive::new(Bounded { reader, left: limit, limit });
-    for (count, entry) in tar.entries()?.enumerate() {
+    let allowance = Rc::new(Cell::new(u64::MAX));
+    let mut tar = tar::Archive::new(Bounded { reader, left: limit, limit, allowance: allowance.clone() });
+    let mut entries = tar.entries()?;
+    let (mut count, mut behind) = (0, 0);
+    loop {
+        // What is read here is the rest of the entry before, and long names and attributes, which go to memory.
+        allowance.set(MOST_EXTENSION.saturating_add(behind));
+        let Some(entry) = entries.next() else { return Ok(()) };
+        allowance.set(u64::MAX);
         let mut entry = entry?;
-        if count == MOST_ENTRIES {
+        count += 1;
+        if count > MOST_ENTRIES {
             return Err(ReadError::Refused(format!("more than {MOST_ENTRIES} entries")));
         }
+        // NB: a sparse file says how large it would be; fewer bytes are there.
+        let is_sparse = entry.header().entry_type() == tar::EntryType::GNUSparse;
+        behind = if is_sparse { entry.header().entry_size().unwrap_or_default() } else { entry.size() };
         let header = describe(&entry)?;
-        if header.path.is_empty() {
-            continue;
-        }
-        if visit(&header, &mut entry)? == Next::Stop {
-            break;
+        if !header.path.is_empty() && visit(&header, &mut entry)? == Next::Stop {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 fn describe<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Entry, ReadError> {
@@ -208,11 +219,12 @@ impl Read for Pipe {
     }
 }
 
-/// A reader that refuses to give more than a limit.
+/// A reader that refuses to give more than a limit, in all and for what comes next.
 struct Bounded<R> {
     reader: R,
     left: u64,
     limit: u64,
+    allowance: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for Bounded<R> {
@@ -223,6 +235,11 @@ impl<R: Read> Read for Bounded<R> {
                 format!("it unpacks to more than {} bytes, as only a decompression bomb does", self.limit);
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
+        let allowance = self.allowance.get().checked_sub(count as u64).ok_or_else(|| {
+            let text = format!("the name and attributes of an entry have more than {MOST_EXTENSION} bytes");
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })?;
+        self.allowance.set(allowance);
         Ok(count)
     }
 }

@@ -123,14 +123,21 @@ impl Image {
         &self.list.as_ref().unwrap_or(&self.raw).digest
     }
 
-    /// The layers, top first, that may hold a folder: those that are marked so, or all when none is marked at all.
+    /// The layers, top first, that may hold a folder: those that are marked so, and those above all marks, which somebody
+    /// added later; all when none is marked.
     fn layers_of(&self, folder: &str) -> Vec<&Descriptor> {
         let holds = |layer: &Descriptor| layer.annotations.get(annotation::HOLDS).cloned();
-        let is_marked = self.manifest.layers.iter().any(|layer| holds(layer).is_some());
-        let may_hold = |layer: &&Descriptor| {
-            !is_marked || holds(layer).is_some_and(|names| names.split(',').any(|name| name == folder))
-        };
-        self.manifest.layers.iter().rev().filter(may_hold).collect()
+        let names_it = |names: String| names.split(',').any(|name| name == folder);
+        let mut is_below_a_mark = false;
+        let mut layers = Vec::new();
+        for layer in self.manifest.layers.iter().rev() {
+            let mark = holds(layer);
+            is_below_a_mark |= mark.is_some();
+            if mark.map_or(!is_below_a_mark, names_it) {
+                layers.push(layer);
+            }
+        }
+        layers
     }
 
     /// How many bytes of layers have to be fetched for a folder, at most.

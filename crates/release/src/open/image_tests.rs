@@ -108,6 +108,11 @@ async fn only_layers_that_are_marked_are_fetched() {
     assert_eq!(names(&image, "release-manifests", Layers::All).await.unwrap(), ["image-references=2"]);
     assert!(image.weight_of("manifests") < 1000);
 
+    let later = bench.layer(layer(&[("release-manifests/later", "3")])).await;
+    let image = bench.image(vec![nowhere("one"), payload.clone(), later]).await;
+    let found = names(&image, "release-manifests", Layers::All).await.unwrap();
+    assert_eq!(found, ["image-references=2", "later=3"], "what somebody put on top is there");
+
     payload.annotations.clear();
     let image = bench.image(vec![nowhere("one"), payload]).await;
     let found = names(&image, "release-manifests", Layers::Until("image-references")).await.unwrap();
@@ -156,7 +161,20 @@ async fn hostile_layers_are_refused_with_a_reason() {
         }
         gzip.finish().unwrap()
     };
-    let cases: [(Vec<u8>, &str); 8] = [
+    let name_bomb = {
+        use std::io::Write as _;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let zeros = vec![b'a'; 1024 * 1024];
+        gzip.write_all(&raw_tar(tar::EntryType::GNULongName, "././@LongLink", "", b"", 50 << 20)[..512])
+            .unwrap();
+        for _ in 0..50 {
+            gzip.write_all(&zeros).unwrap();
+        }
+        gzip.write_all(&raw_tar(file, "x", "", b"x", 1)).unwrap();
+        gzip.finish().unwrap()
+    };
+    let cases: [(Vec<u8>, &str); 9] = [
+        (name_bomb, "the name and attributes of an entry have more than"),
         (raw_tar(file, "../../etc/passwd", "", b"x", 1), "points outside of the image"),
         (raw_tar(file, "manifests/../../x", "", b"x", 1), "points outside of the image"),
         (raw_tar(tar::EntryType::Symlink, "manifests/a.yaml", "/etc/passwd", b"", 0), "is a link"),

@@ -246,7 +246,7 @@ async fn a_killed_mirror_is_taken_up_and_brings_again_at_most_what_was_in_flight
             [Target::Registry, Target::Archive, Target::Layout][usize::try_from(round % 3).unwrap_or(0)];
         world.follow(late(), Plan::seeded(0));
         let (to, _) = world.target(target, round);
-        let (moment, jitter) = (rng.below(whole), Duration::from_millis(rng.below(30)));
+        let (moment, jitter) = (whole * rng.below(1000) / 1000, Duration::from_millis(rng.below(30)));
         let is_hit = world.kill(&mut world.command(&world.release(), &to), moment, jitter).await;
         hits += u64::from(is_hit);
         let first = (

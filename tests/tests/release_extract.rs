@@ -152,6 +152,29 @@ fn a_file_that_cannot_be_understood_is_told_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn files_without_a_last_line_break_stay_apart_on_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let release = folder.path().join("release");
+    for part in ["manifests", "release-manifests"] {
+        fs::create_dir_all(release.join(part)).unwrap();
+        for (name, bytes) in files(&root().join(EXAMPLE).join(part)) {
+            fs::write(release.join(part).join(name), bytes.trim_ascii_end()).unwrap();
+        }
+    }
+    let documents = |bytes: &[u8]| lockstep_payload::yaml::documents(bytes).unwrap();
+    let printed = documents(good(text(&release), &["--to", "-"]).as_bytes());
+    let mut original = Vec::new();
+    for (name, bytes) in files(&root().join(EXAMPLE).join("release-manifests")) {
+        if lockstep_payload::file_name::is_manifest(&name) {
+            original.extend(documents(&bytes));
+        }
+    }
+    assert!(original.len() > 50);
+    assert_eq!(printed.len(), original.len());
+    assert!(printed.iter().zip(&original).all(|(one, other)| one.value == other.value), "in the same order");
+}
+
+#[test]
 fn the_credentials_requests_of_the_real_release_are_those_of_one_cloud() {
     let Some(corpus) = corpus("credentials requests of a real release") else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -68,6 +68,10 @@ fn hand_out(args: &ExtractArgs, opened: &OpenRelease, found: &Extracted) -> anyh
         {
             output::print(&format!("---\n# {name}\n"))?;
             output::print_bytes(bytes)?;
+            // Else the last line of the file would run into the next `---`.
+            if !bytes.ends_with(b"\n") {
+                output::print("\n")?;
+            }
         }
         return Ok(());
     }

@@ -68,61 +68,73 @@ pub async fn write_image(store: &Store, tag: Option<&str>, layers: &[Content], l
     raw.digest
 }
 
-/// A layout with the example release and images of three of its components, whose tags are added.
+/// Programs that can be told about their release, by path.
+pub fn programs(paths: &[&str]) -> Content {
+    let program = |name: &str| {
+        let markers = [RELEASE_IMAGE, RELEASE_VERSION, RELEASE_ARCHITECTURE];
+        let mut bytes = name.as_bytes().to_vec();
+        bytes.extend(markers.iter().flat_map(|marker| Replacement::of(*marker, "").marker));
+        bytes
+    };
+    paths.iter().map(|path| ((*path).to_owned(), program(path))).collect()
+}
+
+/// Writes the example release, with its tag, and images of some of its components, whose tags are added.
 ///
 /// # Panics
 /// When it cannot be written.
-pub fn a_layout() -> (TempDir, String) {
+pub async fn write_release(store: &Store, repository: &str, images: &[(&str, Vec<Content>)]) {
+    let mut tags = Vec::new();
+    for (name, layers) in images {
+        let digest = write_image(store, None, layers, &json!({})).await;
+        let spec = format!("{repository}@{digest}");
+        tags.push(json!({"name": name, "from": {"kind": "DockerImage", "name": spec}}));
+    }
+    let mut content = Content::new();
+    for (name, bytes) in files(&root().join(EXAMPLE).join("release-manifests")) {
+        content.insert(format!("release-manifests/{name}"), bytes);
+    }
+    let mut references: Value =
+        serde_json::from_slice(&content["release-manifests/image-references"]).unwrap();
+    let own = |tag: &Value| tags.iter().any(|other| other["name"] == tag["name"]);
+    let mut all: Vec<Value> =
+        references["spec"]["tags"].as_array().unwrap().iter().filter(|tag| !own(tag)).cloned().collect();
+    all.extend(tags.iter().cloned());
+    references["spec"]["tags"] = Value::Array(all);
+    content.insert("release-manifests/image-references".to_owned(), references.to_string().into_bytes());
+    let base = Content::from([("etc/base".to_owned(), vec![1; 4096])]);
+    write_image(store, Some(TAG), &[base, content], &json!({"io.openshift.release": TAG})).await;
+}
+
+/// A layout with the example release and images of some of its components.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn a_layout_of(images: &[(&str, Vec<Content>)]) -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("layout");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = Store::Layout(Layout::create(&path).await.unwrap());
-        let program = |name: &str| {
-            let markers = [RELEASE_IMAGE, RELEASE_VERSION, RELEASE_ARCHITECTURE];
-            let mut bytes = name.as_bytes().to_vec();
-            bytes.extend(markers.iter().flat_map(|marker| Replacement::of(*marker, "").marker));
-            bytes
-        };
-        let of = |paths: &[&str]| -> Content {
-            paths.iter().map(|path| ((*path).to_owned(), program(path))).collect()
-        };
-        let images = [
-            ("cli", of(&["usr/bin/oc"])),
-            (
-                "cli-artifacts",
-                of(&[
-                    "usr/share/openshift/mac/oc",
-                    "usr/share/openshift/mac_arm64/oc",
-                    "usr/share/openshift/linux_arm64/oc",
-                    "usr/share/openshift/linux_ppc64le/oc",
-                    "usr/share/openshift/linux_amd64/oc.rhel9",
-                    "usr/share/openshift/windows/oc.exe",
-                ]),
-            ),
-            ("installer", of(&["usr/bin/openshift-install"])),
-        ];
-        let mut tags = Vec::new();
-        for (name, content) in images {
-            let digest = write_image(&store, None, &[content], &json!({})).await;
-            let spec = format!("registry.example.com/images@{digest}");
-            tags.push(json!({"name": name, "from": {"kind": "DockerImage", "name": spec}}));
-        }
-        let mut content = Content::new();
-        for (name, bytes) in files(&root().join(EXAMPLE).join("release-manifests")) {
-            content.insert(format!("release-manifests/{name}"), bytes);
-        }
-        let mut references: Value =
-            serde_json::from_slice(&content["release-manifests/image-references"]).unwrap();
-        let own = |tag: &Value| tags.iter().any(|other| other["name"] == tag["name"]);
-        let mut all: Vec<Value> =
-            references["spec"]["tags"].as_array().unwrap().iter().filter(|tag| !own(tag)).cloned().collect();
-        all.extend(tags.iter().cloned());
-        references["spec"]["tags"] = Value::Array(all);
-        content.insert("release-manifests/image-references".to_owned(), references.to_string().into_bytes());
-        let base = Content::from([("etc/base".to_owned(), vec![1; 4096])]);
-        write_image(&store, Some(TAG), &[base, content], &json!({"io.openshift.release": TAG})).await;
+        write_release(&store, "registry.example.com/images", images).await;
     });
     let location = format!("oci:{}:{TAG}", path.display());
     (folder, location)
+}
+
+/// The same with the images of three components.
+pub fn a_layout() -> (TempDir, String) {
+    let artifacts = [
+        "usr/share/openshift/mac/oc",
+        "usr/share/openshift/mac_arm64/oc",
+        "usr/share/openshift/linux_arm64/oc",
+        "usr/share/openshift/linux_ppc64le/oc",
+        "usr/share/openshift/linux_amd64/oc.rhel9",
+        "usr/share/openshift/windows/oc.exe",
+    ];
+    a_layout_of(&[
+        ("cli", vec![programs(&["usr/bin/oc"])]),
+        ("cli-artifacts", vec![programs(&artifacts)]),
+        ("installer", vec![programs(&["usr/bin/openshift-install"])]),
+    ])
 }

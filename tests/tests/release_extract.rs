@@ -4,11 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lockstep_release::Digest;
-use lockstep_tests::cli::{Run, lockstep, root};
+use lockstep_release::store::{Access, Registries};
+use lockstep_release::{Digest, PullSpec, Store};
+use lockstep_tests::cli::{Run, lockstep, lockstep_with, root};
 use lockstep_tests::corpus::corpus;
-use lockstep_tests::layouts::{EXAMPLE, a_layout, files};
+use lockstep_tests::fault_proxy::{FaultProxy, Kind, Plan};
+use lockstep_tests::layouts::{Content, EXAMPLE, a_layout, a_layout_of, files, programs, write_release};
 use serde_json::Value;
+use xtask::registry::{Options, Registry};
 
 fn extract(release: &str, arguments: &[&str]) -> Run {
     let all: Vec<&str> = ["release", "extract", release].iter().chain(arguments).copied().collect();
@@ -278,4 +281,91 @@ fn all_tools_of_a_command_come_in_archives_with_their_checksums() {
     assert!(zip.windows(6).any(|part| part == b"oc.exe") && zip.windows(2).any(|part| part == b"\r\n"));
     let again = extract(&layout, &["--command", "oc", "--command-os", "*", "--to", text(&to)]);
     assert!(again.code == 1 && again.stderr.contains("--confirm"), "{}", again.stderr);
+}
+
+#[test]
+fn a_tool_that_its_image_lacks_is_told_and_the_others_come() {
+    let mac = "usr/share/openshift/mac/oc";
+    let (folder, layout) = a_layout_of(&[
+        ("cli", vec![programs(&["usr/bin/oc"])]),
+        ("cli-artifacts", vec![programs(&[mac])]),
+        ("installer", vec![programs(&["usr/bin/other"])]),
+    ]);
+    let to = folder.path().join("tools");
+    let run = extract(&layout, &["--tools", "--to", text(&to)]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let found = files(&to);
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "openshift-client-linux-1.0.0.tar.gz",
+            "openshift-client-mac-1.0.0.tar.gz",
+            "release.txt",
+            "sha256sum.txt"
+        ]
+    );
+    for expected in [
+        "cli-artifacts: image did not contain usr/share/openshift/windows/oc.exe",
+        "installer: image did not contain usr/bin/openshift-install",
+        "missing images: cloud-credential-operator, installer-artifacts",
+    ] {
+        assert!(run.stderr.contains(expected), "{expected}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("rhel9"), "builds for one edition are not missed: {}", run.stderr);
+
+    let (folder, layout) = a_layout_of(&[("cli", vec![programs(&["usr/bin/other"])])]);
+    let to = folder.path().join("tools");
+    let run = extract(&layout, &["--tools", "--to", text(&to)]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("hold none of the programs that are wanted"), "{}", run.stderr);
+    assert!(!to.exists(), "nothing is written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_tools_of_a_registry_are_fetched_layer_by_layer_once_and_the_given_pull_spec_counts() {
+    // The first suite to ask for it is the only one that gets to choose.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let registry = Registry::start(&Options::default()).unwrap();
+    let proxy = FaultProxy::start(registry.address(), Plan::default()).await.unwrap();
+    let registries = Registries::new(Access { plain_http: true, ..Access::default() }).unwrap();
+    let spec = PullSpec::parse(&format!("{}/release", registry.address())).unwrap();
+    let store = Store::Registry(registries.repository(&spec).unwrap());
+    let repository = format!("{}/release", proxy.address);
+    let share = |name: &str| programs(&[&format!("usr/share/openshift/{name}")]);
+    let layers: Vec<Content> =
+        ["mac/oc", "mac_arm64/oc", "linux_arm64/oc", "windows/oc.exe"].map(share).into();
+    let images = [
+        ("cli", vec![programs(&["usr/bin/oc"])]),
+        ("cli-artifacts", layers),
+        ("installer", vec![programs(&["usr/bin/openshift-install"])]),
+    ];
+    write_release(&store, &repository, &images).await;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (home, to) = (text(folder.path()), folder.path().join("tools"));
+    let environment =
+        [("HOME", home), ("XDG_RUNTIME_DIR", home), ("REGISTRY_AUTH_FILE", ""), ("NO_PROXY", "127.0.0.1")];
+    let release = format!("{repository}:1.0.0");
+    let extract = |more: &[&str]| {
+        let arguments = [&["release", "extract", &release, "--plain-http", "--to"][..], more].concat();
+        let run = lockstep_with(&arguments, &environment);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    };
+    extract(&[text(&to), "--tools"]);
+    assert_eq!(files(&to).len(), 8, "six archives: {:?}", files(&to).keys());
+    // Four configurations; the upper layer of the release, and the six layers of its three images.
+    assert_eq!(proxy.counters().of(Kind::BlobGet), 4 + 1 + 6);
+
+    let given = "registry.example.com/mirror@sha256:0";
+    for (more, expected) in
+        [(&[][..], format!("{repository}@sha256:")), (&["--release-image", given], format!("{given}\0"))]
+    {
+        let bin = folder.path().join(format!("bin{}", more.len()));
+        extract(
+            &[&[text(&bin), "--command", "openshift-install", "--command-os", "linux"][..], more].concat(),
+        );
+        let bytes = fs::read(bin.join("openshift-install")).unwrap();
+        assert!(bytes.windows(expected.len()).any(|part| part == expected.as_bytes()), "{expected}");
+    }
 }

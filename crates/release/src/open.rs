@@ -1,5 +1,6 @@
 //! Opens images, and releases wherever they are.
 
+mod files;
 pub mod image;
 pub mod release;
 

@@ -7,7 +7,7 @@ use lockstep_payload::images::{ImageReferences, ImageTag};
 use super::archive::{Packed, tar_gz, zip};
 use super::patch::{self, Replacement, patch};
 use crate::location::Location;
-use crate::open::{Image, OpenRelease, ReadError};
+use crate::open::{Image, LayerFile, OpenRelease, ReadError};
 use crate::platform::{PlatformFilter, host_architecture};
 use crate::reference::PullSpec;
 use crate::store::{Registries, Store, StoreError, Which};
@@ -489,13 +489,13 @@ pub async fn component(
     Image::open(&Store::Registry(registries.repository(&spec)?), &which, filter).await
 }
 
-/// Reads a program out of its image.
+/// Reads programs out of the image of their component, in one pass; what it does not hold is `None`.
 ///
 /// # Errors
-/// When it is not there.
-pub async fn read(image: &Image, target: &Target) -> Result<crate::open::LayerFile, ReadError> {
-    let found = image.file(target.path).await?;
-    found.ok_or_else(|| ReadError::Refused(format!("image did not contain {}", target.path)))
+/// When the image cannot be read.
+pub async fn read(image: &Image, targets: &[&Target]) -> Result<Vec<Option<LayerFile>>, ReadError> {
+    let paths: Vec<&str> = targets.iter().map(|target| target.path).collect();
+    image.files(&paths).await
 }
 
 #[cfg(test)]

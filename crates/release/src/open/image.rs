@@ -11,20 +11,16 @@ use lockstep_payload::limits::{MAX_FILE_BYTES, MAX_FILES, MAX_RELEASE_BYTES};
 use super::ReadError;
 use crate::digest::Digest;
 use crate::image::{Content, Descriptor, ImageConfig, ImageManifest, MAX_CONFIG_BYTES, RawManifest};
-use crate::layer::read::{EntryKind, Next, normalise, walk};
+use crate::layer::read::{EntryKind, Next, walk};
 use crate::platform::PlatformFilter;
 use crate::store::{Store, Which};
 
 /// How deep lists may stand in lists.
 const MOST_LISTS: usize = 3;
-/// How many links may be followed to a file.
-const MOST_LINKS: usize = 8;
-/// Largest program that is taken out of an image, in bytes.
-const MAX_PROGRAM_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// What the name of a file that hides another one begins with.
-const WHITEOUT: &str = ".wh.";
+pub(super) const WHITEOUT: &str = ".wh.";
 /// The name of a file that hides everything below its folder.
-const OPAQUE: &str = ".wh..wh..opq";
+pub(super) const OPAQUE: &str = ".wh..wh..opq";
 
 /// An image whose manifest and configuration were read.
 #[derive(Debug, Clone)]
@@ -70,14 +66,6 @@ struct FolderView {
     hidden: BTreeSet<String>,
     hides_all: bool,
     bytes: u64,
-}
-
-/// What one layer says about a file.
-enum FileView {
-    Silent,
-    Found(LayerFile),
-    Elsewhere(String),
-    Hidden,
 }
 
 // === impl Image ===
@@ -175,92 +163,10 @@ impl Image {
         }
         Ok(all.files)
     }
-
-    /// One file of the image; links inside the image are followed. Layers below the one that has it are not fetched.
-    pub async fn file(&self, path: &str) -> Result<Option<LayerFile>, ReadError> {
-        let mut wanted = normalise(path)?;
-        for _ in 0..MOST_LINKS {
-            let mut moved = None;
-            for layer in self.manifest.layers.iter().rev() {
-                match self.file_in(layer, &wanted).await? {
-                    FileView::Silent => {}
-                    FileView::Found(file) => return Ok(Some(file)),
-                    FileView::Hidden => return Ok(None),
-                    FileView::Elsewhere(path) => {
-                        moved = Some(path);
-                        break;
-                    }
-                }
-            }
-            match moved {
-                Some(path) => wanted = path,
-                None => return Ok(None),
-            }
-        }
-        Err(ReadError::Refused(format!("{}: {path} is a link in a circle", self.store.name())))
-    }
-
-    async fn file_in(&self, layer: &Descriptor, wanted: &str) -> Result<FileView, ReadError> {
-        let wanted = wanted.to_owned();
-        let view = walk(&self.store, layer, FileView::Silent, move |view, entry, content| {
-            if entry.path == wanted {
-                *view = match &entry.kind {
-                    EntryKind::File => FileView::Found(read(entry.size, MAX_PROGRAM_BYTES, entry, content)?),
-                    EntryKind::Symlink(target) => FileView::Elsewhere(resolve(&wanted, target)?),
-                    EntryKind::HardLink(target) => FileView::Elsewhere(normalise(target)?),
-                    EntryKind::Directory | EntryKind::Other => FileView::Hidden,
-                };
-                return Ok(Next::Stop);
-            }
-            let below = wanted.strip_prefix(&entry.path).and_then(|rest| rest.strip_prefix('/'));
-            if let (EntryKind::Symlink(target), Some(rest)) = (&entry.kind, below) {
-                *view = FileView::Elsewhere(format!("{}/{rest}", resolve(&entry.path, target)?));
-                return Ok(Next::Stop);
-            }
-            // NB: what a layer hides is below it; the file may still come in this very layer.
-            if hides(&entry.path, &wanted) {
-                *view = FileView::Hidden;
-            }
-            Ok(Next::Continue)
-        });
-        view.await
-    }
 }
 
-/// Whether an entry says that a path of the layers below is not there.
-fn hides(entry: &str, wanted: &str) -> bool {
-    let (folder, name) = entry.rsplit_once('/').unwrap_or(("", entry));
-    let Some(hidden) = name.strip_prefix(WHITEOUT) else { return false };
-    let is_below = |folder: &str| {
-        folder.is_empty() || wanted.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-    };
-    if name == OPAQUE {
-        return is_below(folder);
-    }
-    let hidden = if folder.is_empty() { hidden.to_owned() } else { format!("{folder}/{hidden}") };
-    wanted == hidden || is_below(&hidden)
-}
-
-/// Where a link points to, as a path of the image.
-fn resolve(link: &str, target: &str) -> Result<String, ReadError> {
-    let mut parts: Vec<&str> = Vec::new();
-    if !target.starts_with('/') {
-        parts.extend(link.split('/'));
-        parts.pop();
-    }
-    for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if part == ".." {
-            parts.pop().ok_or_else(|| {
-                ReadError::Refused(format!("the link {link:?} points to {target:?}, outside of the image"))
-            })?;
-        } else {
-            parts.push(part);
-        }
-    }
-    Ok(parts.join("/"))
-}
-
-fn read(
+/// The content of a regular file that has at most so many bytes.
+pub(super) fn read(
     size: u64,
     limit: u64,
     entry: &crate::layer::Entry,

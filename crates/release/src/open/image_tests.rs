@@ -148,6 +148,25 @@ async fn a_file_is_found_through_links_and_not_through_what_hides_it() {
 }
 
 #[tokio::test]
+async fn several_files_are_found_in_one_pass_and_layers_below_the_last_are_not_fetched() {
+    let bench = Bench::new().await;
+    let nowhere = Descriptor::new(media_type::OCI_LAYER, Digest::of(b"nowhere"), 500_000_000);
+    let lower = layer(&[("bin/a", "old"), ("bin/b", "b"), ("bin/gone", "x")]);
+    let link = raw_tar(tar::EntryType::Link, "bin/alias", "bin/b", b"", 0);
+    let upper = layer(&[("bin/.wh.gone", ""), ("bin/a", "new")]);
+    let layers =
+        vec![nowhere, bench.layer(lower).await, bench.blob("x", &link).await, bench.layer(upper).await];
+    let image = bench.image(layers).await;
+    let found = image.files(&["/bin/alias", "bin/gone", "bin/b", "./bin/a", "bin/b"]).await.unwrap();
+    let found: Vec<Option<&[u8]>> =
+        found.iter().map(|file| file.as_ref().map(|file| &file.bytes[..])).collect();
+    assert_eq!(found, [Some(&b"b"[..]), None, Some(b"b"), Some(b"new"), Some(b"b")]);
+    assert_eq!(image.files(&[]).await.unwrap(), []);
+    let error = image.files(&["bin/a", "bin/none"]).await.unwrap_err().to_string();
+    assert!(error.contains("not found"), "all layers are asked for what is in none: {error}");
+}
+
+#[tokio::test]
 async fn hostile_layers_are_refused_with_a_reason() {
     let file = tar::EntryType::Regular;
     let bomb = {

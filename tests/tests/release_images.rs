@@ -5,8 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use lockstep_release::image::media_type;
+use lockstep_release::platform::host_architecture;
+use lockstep_release::store::Layout;
+use lockstep_release::{RawManifest, Store, Which};
 use lockstep_tests::cli::{Run, lockstep};
-use lockstep_tests::layouts::{EXAMPLE, a_layout, files};
+use lockstep_tests::layouts::{EXAMPLE, a_layout, files, write_image};
 use serde_json::{Value, json};
 
 fn info(release: &str, arguments: &[&str]) -> Run {
@@ -80,13 +84,12 @@ fn a_whole_layout() -> (tempfile::TempDir, String) {
     let layout = folder.path().join("layout");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let store =
-            lockstep_release::Store::Layout(lockstep_release::store::Layout::open(&layout).await.unwrap());
+        let store = Store::Layout(Layout::open(&layout).await.unwrap());
         let content = files(&Path::new(&small).join("release-manifests"));
         let content =
             content.into_iter().map(|(name, bytes)| (format!("release-manifests/{name}"), bytes)).collect();
         let labels = json!({"io.openshift.release": "1.0.0"});
-        lockstep_tests::layouts::write_image(&store, Some("small"), &[content], &labels).await;
+        write_image(&store, Some("small"), &[content], &labels).await;
     });
     let location = format!("oci:{}:small", layout.display());
     (folder, location)
@@ -129,6 +132,56 @@ fn a_changed_byte_anywhere_is_found() {
     }
     // Manifest, configuration and layer of the release and of each of its three images.
     assert_eq!(harmed, 12);
+}
+
+/// A layout with a release whose only image is a list for this machine and for another, and the list in it.
+fn a_layout_with_a_list() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = folder.path().join("layout");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::Layout(Layout::create(&layout).await.unwrap());
+        let other = if host_architecture() == "s390x" { "arm64" } else { "s390x" };
+        let mut children = Vec::new();
+        for architecture in [host_architecture(), other] {
+            let content = [("usr/bin/oc".to_owned(), architecture.as_bytes().to_vec())].into();
+            let labels = json!({"for": architecture});
+            let digest = write_image(&store, None, &[content], &labels).await;
+            let mut child = json!(store.manifest(&Which::Digest(digest)).await.unwrap().descriptor());
+            child["platform"] = json!({"os": "linux", "architecture": architecture});
+            children.push(child);
+        }
+        let list = json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX, "manifests": children});
+        let list = RawManifest::of(&list, media_type::OCI_INDEX);
+        store.write_manifest(None, &list).await.unwrap();
+        let spec = format!("registry.example.com/images@{}", list.digest);
+        let references = json!({"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": {"name": "1.0.0"},
+            "spec": {"tags": [{"name": "cli", "from": {"kind": "DockerImage", "name": spec}}]}});
+        let metadata = json!({"kind": "cincinnati-metadata-v0", "version": "1.0.0"});
+        let content = [("image-references", references), ("release-metadata", metadata)];
+        let content = content.map(|(name, value)| (format!("release-manifests/{name}"), value.to_string().into_bytes()));
+        write_image(&store, Some("1.0.0"), &[content.into()], &json!({"io.openshift.release": "1.0.0"})).await;
+    });
+    let location = format!("oci:{}:1.0.0", layout.display());
+    (folder, location)
+}
+
+#[test]
+fn a_changed_byte_of_an_image_for_another_platform_is_found() {
+    let (folder, layout) = a_layout_with_a_list();
+    good(&layout, &["--verify"]);
+    let blobs = folder.path().join("layout/blobs/sha256");
+    let all = files(&blobs);
+    // Manifest, configuration and layer of the release and of two images, and the list.
+    assert_eq!(all.len(), 3 * 3 + 1);
+    for (name, bytes) in &all {
+        let mut bad = bytes.clone();
+        *bad.last_mut().unwrap() ^= 1;
+        fs::write(blobs.join(name), &bad).unwrap();
+        let run = info(&layout, &["--verify"]);
+        fs::write(blobs.join(name), bytes).unwrap();
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{name}: {}", run.stderr);
+    }
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> String {

@@ -11,11 +11,15 @@ use lockstep_payload::images::ImageReferences;
 use lockstep_view::table::Table;
 
 use super::text::indent;
+use crate::digest::Digest;
 use crate::extract::tools::component;
-use crate::image::Descriptor;
+use crate::image::{Content, Descriptor};
 use crate::open::{Image, OpenRelease, ReadError};
 use crate::platform::PlatformFilter;
-use crate::store::{BlobSource, Registries};
+use crate::store::{BlobSource, Registries, Which};
+
+/// Most manifests of one list, with those of lists in it; real ones have about ten.
+const MOST_MANIFESTS: usize = 1000;
 
 /// One image of a release.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,16 +68,19 @@ pub async fn open_all(
     futures::stream::iter(tags.map(open)).buffered(parallel.max(1)).collect().await
 }
 
-/// Reads every blob of some images and compares it with its size and digest; each blob once.
+/// Reads every blob of some images and compares it with its size and digest; each blob of a store once.
 ///
-/// Manifests were compared when the images were opened.
+/// Of a manifest list all images are read, whatever their platform. Manifests are compared when they are fetched.
 pub async fn verify(images: &[(String, Image)], parallel: usize) -> Vec<Mismatch> {
-    let mut seen = BTreeSet::new();
-    let mut work = Vec::new();
-    for (name, image) in images {
-        for blob in image.manifest.blobs() {
-            if seen.insert(blob.digest.clone()) {
-                work.push((name.clone(), image.store.clone(), blob.clone()));
+    let blobs = futures::stream::iter(images.iter().map(|(_, image)| blobs_of(image)));
+    let blobs: Vec<(Vec<Descriptor>, Vec<String>)> = blobs.buffered(parallel.max(1)).collect().await;
+    let (mut seen, mut work, mut mismatches) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for ((name, image), (blobs, problems)) in images.iter().zip(blobs) {
+        mismatches.extend(problems.into_iter().map(|why| Mismatch { name: name.clone(), why }));
+        let place = image.store.name();
+        for blob in blobs {
+            if seen.insert((place.clone(), blob.digest.clone())) {
+                work.push((name.clone(), image.store.clone(), blob));
             }
         }
     }
@@ -88,7 +95,39 @@ pub async fn verify(images: &[(String, Image)], parallel: usize) -> Vec<Mismatch
     };
     let found: Vec<Option<Mismatch>> =
         futures::stream::iter(work.into_iter().map(check)).buffered(parallel.max(1)).collect().await;
-    found.into_iter().flatten().collect()
+    mismatches.extend(found.into_iter().flatten());
+    mismatches
+}
+
+/// The blobs of an image and of all others in its list, and what is wrong with their manifests.
+async fn blobs_of(image: &Image) -> (Vec<Descriptor>, Vec<String>) {
+    let mut blobs: Vec<Descriptor> = image.manifest.blobs().cloned().collect();
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::from([image.raw.digest.clone()]);
+    let mut open: Vec<Digest> = image.list.iter().map(|list| list.digest.clone()).collect();
+    while let Some(digest) = open.pop() {
+        if !seen.insert(digest.clone()) {
+            continue;
+        }
+        if seen.len() > MOST_MANIFESTS {
+            problems.push(format!("the manifest list has more than {MOST_MANIFESTS} manifests"));
+            break;
+        }
+        match content(image, &digest).await {
+            Ok(Content::Image(manifest)) => blobs.extend(manifest.blobs().cloned()),
+            Ok(Content::Index(index)) => open.extend(index.manifests.into_iter().map(|child| child.digest)),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    (blobs, problems)
+}
+
+async fn content(image: &Image, digest: &Digest) -> Result<Content, ReadError> {
+    let own = image.list.as_ref().filter(|list| list.digest == *digest);
+    match own {
+        Some(list) => Ok(list.content()?),
+        None => Ok(image.store.manifest(&Which::Digest(digest.clone())).await?.content()?),
+    }
 }
 
 // === impl ImageWeight ===
@@ -226,7 +265,6 @@ pub fn short_duration(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
 
     fn image(name: &str, layers: &[(&str, u64)]) -> ImageWeight {
         let layer = |(content, size): &(&str, u64)| Descriptor {

@@ -2,15 +2,19 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use lockstep_api::names::profile;
 use lockstep_release::store::{Access, Registries};
 use lockstep_release::{Digest, PullSpec, Store};
 use lockstep_tests::cli::{Run, lockstep, lockstep_with, root};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::fault_proxy::{FaultProxy, Kind, Plan};
+use lockstep_tests::lab_up::LabUp;
 use lockstep_tests::layouts::{Content, EXAMPLE, a_layout, a_layout_of, files, programs, write_release};
-use serde_json::Value;
+use serde_json::{Value, json};
 use xtask::registry::{Options, Registry};
 
 fn extract(release: &str, arguments: &[&str]) -> Run {
@@ -135,6 +139,62 @@ fn an_install_config_chooses_and_contradictions_are_refused() {
     ] {
         assert_eq!(extract(EXAMPLE, wrong).code, 2, "{wrong:?}");
     }
+}
+
+/// Runs `kubectl` in a lab with a document on its input.
+fn kubectl(lab: &LabUp, arguments: &[&str], input: &str) {
+    let mut child = Command::new(xtask::kube::assets().unwrap().join("kubectl"))
+        .args(arguments)
+        .env("KUBECONFIG", lab.kubeconfig())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "kubectl {arguments:?}");
+}
+
+#[test]
+fn a_cluster_chooses_by_the_profile_of_its_operator_unless_one_is_given() {
+    const OTHER: &str = profile::SINGLE_NODE_DEVELOPER;
+    let lab = LabUp::start();
+    let definition = "manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml";
+    kubectl(&lab, &["create", "-f", text(&root().join(EXAMPLE).join(definition))], "");
+    kubectl(&lab, &["wait", "--for=condition=Established", "crd/clusterversions.config.openshift.io"], "");
+    let version = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": {"name": "version"},
+        "spec": {"clusterID": "00000000-0000-4000-8000-000000000000"}});
+    kubectl(&lab, &["create", "-f", "-"], &version.to_string());
+    let status = json!({"status": {"desired": {"version": "1.0.0", "image": "registry.example.com/release:1.0.0"},
+        "observedGeneration": 1, "versionHash": "x", "availableUpdates": []}});
+    let patch = ["patch", "clusterversion", "version", "--type=merge", "--subresource=status", "-p"];
+    kubectl(&lab, &[&patch[..], &[&status.to_string()]].concat(), "");
+    let take = |more: &[&str]| {
+        let arguments = ["release", "extract", EXAMPLE, "--included", "--from-cluster", "--to", "-"];
+        let environment = [("KUBECONFIG", text(lab.kubeconfig())), (profile::VARIABLE, "of-the-shell")];
+        let run = lockstep_with(&[&arguments[..], more].concat(), &environment);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        (run.stdout, run.stderr)
+    };
+    let (default, _) = take(&["--profile", profile::SELF_MANAGED_HIGH_AVAILABILITY]);
+    let (other, quiet) = take(&["--profile", OTHER]);
+    assert!(other.len() > 1000 && default != other && quiet.is_empty(), "{quiet}");
+
+    let (of_shell, told) = take(&[]);
+    assert!(of_shell != default && of_shell != other);
+    assert!(
+        told.contains("the profile of the cluster cannot be read, of-the-shell is taken")
+            && told.contains("Deployment openshift-cluster-version/cluster-version-operator"),
+        "{told}"
+    );
+    let labels = json!({"app": "cvo"});
+    let container = json!({"name": "operator", "image": "registry.example.com/cvo", "env": [{"name": profile::VARIABLE, "value": OTHER}]});
+    let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "cluster-version-operator", "namespace": "openshift-cluster-version"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
+    kubectl(&lab, &["create", "namespace", "openshift-cluster-version"], "");
+    kubectl(&lab, &["create", "-f", "-"], &operator.to_string());
+    assert_eq!(take(&[]), (other, String::new()));
+    assert_eq!(take(&["--profile", profile::SELF_MANAGED_HIGH_AVAILABILITY]).0, default);
 }
 
 #[test]
@@ -273,8 +333,7 @@ fn all_tools_of_a_command_come_in_archives_with_their_checksums() {
     assert_eq!(sums.lines().count(), 7);
     assert!(String::from_utf8_lossy(&found["release.txt"]).contains("PULL SPEC"));
     // The tool that people have reads it.
-    let listing =
-        std::process::Command::new("tar").args(["-tvzf", text(&to.join(names[0]))]).output().unwrap();
+    let listing = Command::new("tar").args(["-tvzf", text(&to.join(names[0]))]).output().unwrap();
     let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
     assert!(listing.contains("kubectl link to oc") && listing.contains("README.md"), "{listing}");
     let zip = &found["openshift-client-windows-1.0.0.zip"];

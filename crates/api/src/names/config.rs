@@ -2,6 +2,8 @@
 
 /// Cluster profiles; each names an annotation that includes manifests.
 pub mod profile {
+    /// The variable of the environment that tells the operator its profile.
+    pub const VARIABLE: &str = "CLUSTER_PROFILE";
     /// A cluster that runs its own, highly available control plane; the default.
     pub const SELF_MANAGED_HIGH_AVAILABILITY: &str = "self-managed-high-availability";
     /// A developer's cluster on one node.

@@ -52,9 +52,14 @@ fn feature_sets() -> impl Iterator<Item = PossibleValue> {
 impl SelectionArgs {
     /// The flag, else the variable that the reference reads, else the default; empty is as good as absent.
     fn profile(&self) -> String {
-        let from_environment = || std::env::var("CLUSTER_PROFILE").ok();
+        let from_environment = || std::env::var(profile::VARIABLE).ok();
         let given = self.profile.clone().or_else(from_environment).filter(|profile| !profile.is_empty());
         given.unwrap_or_else(|| profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned())
+    }
+
+    /// The profile of the flag alone.
+    pub(crate) fn given_profile(&self) -> Option<&str> {
+        self.profile.as_deref().filter(|profile| !profile.is_empty())
     }
 
     /// Whether the pull spec of the release image was given.

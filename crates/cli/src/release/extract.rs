@@ -4,11 +4,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use lockstep_api::names::{kind, object};
-use lockstep_apply::server::Server;
+use lockstep_api::names::{group, kind, namespace, object};
+use lockstep_apply::kinds::Resource;
+use lockstep_apply::server::{Call, Server};
 use lockstep_apply::survey;
 use lockstep_payload::{Folder, Selection, metadata};
 use lockstep_release::extract::folder::Writing;
+use lockstep_release::extract::inclusion::profile_of_operator;
 use lockstep_release::extract::{Extracted, Filter, Inclusion, Provider, extract, write};
 use lockstep_release::{OpenRelease, Wanted};
 
@@ -144,7 +146,27 @@ async fn ask_cluster(args: &ExtractArgs) -> anyhow::Result<Inclusion> {
     let gates = read(kind::FEATURE_GATE, "featuregates", object::CLUSTER).await.with_context(asking)?;
     let infrastructure =
         read(kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER).await.with_context(asking)?;
-    let profile = args.source.selection.load_options().profile;
+    let profile = match args.source.selection.given_profile() {
+        Some(given) => given.to_owned(),
+        None => profile_of_cluster(args, &server).await,
+    };
     Inclusion::of_cluster(&version, gates.as_ref(), infrastructure.as_ref(), &profile)
         .map_err(anyhow::Error::msg)
+}
+
+/// The profile of the cluster's own operator; where that cannot be asked, that of the environment or the default one.
+async fn profile_of_cluster(args: &ExtractArgs, server: &Server) -> String {
+    let deployments = Resource::new(group::APPS, "v1", kind::DEPLOYMENT, "deployments", true);
+    let (namespace, name) = (namespace::CLUSTER_VERSION, object::CLUSTER_VERSION_OPERATOR);
+    match server.send(Call::get(&deployments, Some(namespace), name)).await {
+        Ok(answer) => profile_of_operator(&answer.object),
+        Err(refusal) => {
+            let profile = args.source.selection.load_options().profile;
+            let why = refusal.explain(&format!("Deployment {namespace}/{name}"));
+            output::warn(&format!(
+                "the profile of the cluster cannot be read, {profile} is taken; give --profile: {why}"
+            ));
+            profile
+        }
+    }
 }

@@ -125,6 +125,17 @@ impl Inclusion {
     }
 }
 
+/// The profile that the Deployment of a cluster's operator names; without a name the operator takes the default one.
+pub fn profile_of_operator(deployment: &Value) -> String {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let containers = list(&deployment["spec"]["template"]["spec"]["containers"]);
+    let variables = containers.iter().flat_map(|container| list(&container["env"]));
+    let named = variables.filter(|variable| variable["name"] == profile::VARIABLE);
+    let named = named.filter_map(|variable| variable["value"].as_str().map(str::to_owned));
+    let mut named = named.filter(|name| !name.is_empty());
+    named.next().unwrap_or_else(|| profile::SELF_MANAGED_HIGH_AVAILABILITY.to_owned())
+}
+
 fn capabilities(
     file: &str,
     stanza: &Value,
@@ -243,6 +254,16 @@ mod tests {
             ),
         ] {
             assert_eq!(read(text).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn the_operator_of_a_cluster_knows_its_profile() {
+        let deployment = |environment: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "env": environment}]}}}});
+        let of = |environment| profile_of_operator(&deployment(environment));
+        assert_eq!(of(json!([{"name": "X", "value": "x"}, {"name": "CLUSTER_PROFILE", "value": "p"}])), "p");
+        for none in [json!(null), json!([{"name": "CLUSTER_PROFILE", "value": ""}])] {
+            assert_eq!(of(none), "self-managed-high-availability");
         }
     }
 

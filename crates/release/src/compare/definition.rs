@@ -3,12 +3,12 @@
 //! The server would accept all of them. Those who use the kind notice: a version that they ask for is gone, or objects
 //! that were valid are refused at the next write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use lockstep_payload::{Manifest, Space};
+use lockstep_payload::{Manifest, Presence, Space};
 
 use super::schema;
 use super::variants::{Pair, overlap};
@@ -32,12 +32,23 @@ pub struct Incompatible {
 pub(super) fn judge(pairs: &[Pair<'_>], (old_space, new_space): &(Space, Space)) -> Vec<Incompatible> {
     let mut found = BTreeSet::new();
     let after: Vec<&Manifest> = pairs.iter().filter_map(|pair| pair.after).collect();
-    if after.is_empty() {
+    // What the first release deletes was no definition that anybody used.
+    let before = |pair: &Pair<'_>| pair.before.is_some_and(|before| !before.is_delete());
+    let pairs: Vec<&Pair<'_>> = pairs.iter().filter(|pair| before(pair)).collect();
+    if after.is_empty() && !pairs.is_empty() {
         found.insert(incompatible(
             "definition-removed",
             String::new(),
             "the release no longer has the definition: new clusters lack the kind, old ones keep it as it is",
         ));
+    } else {
+        let before: Vec<&Manifest> = pairs.iter().filter_map(|pair| pair.before).collect();
+        for audience in forsaken((&before, old_space), (&after, new_space)) {
+            let text = format!(
+                "the release no longer has the definition for {audience}: new clusters of that kind lack it, old ones keep it as it is"
+            );
+            found.insert(incompatible("definition-removed", String::new(), text));
+        }
     }
     for pair in pairs {
         let Some(before) = pair.before else { continue };
@@ -47,7 +58,7 @@ pub(super) fn judge(pairs: &[Pair<'_>], (old_space, new_space): &(Space, Space))
                 || overlap(&presence, &new_space.presence(candidate))
         };
         for candidate in after.iter().filter(follows) {
-            if candidate.is_delete() && !before.is_delete() {
+            if candidate.is_delete() {
                 let text = "the release deletes the definition, and with it all objects of the kind";
                 found.insert(incompatible("definition-deleted", String::new(), text));
             } else if before.object != candidate.object {
@@ -56,6 +67,42 @@ pub(super) fn judge(pairs: &[Pair<'_>], (old_space, new_space): &(Space, Space))
         }
     }
     found.into_iter().collect()
+}
+
+/// The profiles and feature sets that had a variant and have none any more: `profile p, feature set Default`.
+///
+/// A variant that deletes counts: what it does is told by itself.
+fn forsaken(
+    (before, old_space): (&[&Manifest], &Space),
+    (after, new_space): (&[&Manifest], &Space),
+) -> Vec<String> {
+    // Both are judged over the same clusters: one that only the first release names has lost what it had.
+    let profiles = old_space.profiles.iter().chain(&new_space.profiles).cloned().collect();
+    let all = Space::new(profiles, BTreeSet::new(), old_space.major_version);
+    let old = Space { feature_sets: old_space.feature_sets.clone(), ..all.clone() };
+    let new = Space { major_version: new_space.major_version, ..all };
+    let presences = |space: &Space, manifests: &[&Manifest]| {
+        let all = manifests.iter().map(|manifest| space.presence(manifest));
+        all.filter(|presence| !presence.never).collect::<Vec<Presence>>()
+    };
+    let (before, after) = (presences(&old, before), presences(&new, after));
+    let mut lost: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+    for profile in &old.profiles {
+        let has = |all: &[Presence], set: &str| {
+            all.iter().any(|one| one.profiles.contains(profile) && one.feature_sets.contains(set))
+        };
+        let sets: Vec<&str> =
+            old.feature_sets.iter().copied().filter(|set| has(&before, set) && !has(&after, set)).collect();
+        if !sets.is_empty() {
+            lost.entry(sets).or_default().push(profile);
+        }
+    }
+    let name = |word: &str, names: &[&str]| {
+        format!("{word}{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
+    };
+    lost.iter()
+        .map(|(sets, profiles)| format!("{}, {}", name("profile", profiles), name("feature set", sets)))
+        .collect()
 }
 
 fn incompatible(rule: &'static str, path: String, message: impl Into<String>) -> Incompatible {

@@ -160,6 +160,10 @@ impl Walk {
                     let is_known = |one| is_choice(one) || old.is_some_and(|old| old.contains(one));
                     !new.iter().all(is_known)
                 }
+                // Exactly one may fit: with another alternative two may.
+                (Some(old), Some(new)) if name == "oneOf" => {
+                    old.len() != new.len() || old.iter().any(|one| !new.contains(one))
+                }
                 (Some(old), Some(new)) => old.iter().any(|one| !new.contains(one)),
                 _ => !new.is_null() && *new != before[name],
             };
@@ -241,6 +245,23 @@ mod tests {
 
     fn found(before: &Value, after: &Value) -> Vec<(&'static str, String)> {
         narrowed(before, after).into_iter().map(|one| (one.rule, one.path)).collect()
+    }
+
+    #[test]
+    fn another_alternative_may_refuse_only_where_exactly_one_has_to_fit() {
+        let with = |name: &str, all: Value| json!({"type": "object", (name): all});
+        let (few, more) = (
+            json!([{"required": ["a"]}, {"required": ["b"]}]),
+            json!([{"required": ["b"]}, {"required": ["a"]}, {}]),
+        );
+        let changed = [("condition-changed", String::new())];
+        for (before, after) in [(&few, &more), (&more, &few)] {
+            assert_eq!(found(&with("oneOf", before.clone()), &with("oneOf", after.clone())), changed);
+        }
+        assert_eq!(found(&with("anyOf", few.clone()), &with("anyOf", more)), []);
+        let turned = json!([{"required": ["b"]}, {"required": ["a"]}]);
+        assert_eq!(found(&with("oneOf", few.clone()), &with("oneOf", turned)), [], "the order says nothing");
+        assert_eq!(found(&with("oneOf", few), &json!({"type": "object"})), [], "all is accepted");
     }
 
     #[test]

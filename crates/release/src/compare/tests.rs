@@ -277,6 +277,66 @@ fn a_narrowed_schema_is_incompatible_in_the_variant_that_takes_over() {
 }
 
 #[test]
+fn a_definition_that_some_clusters_lose_is_told_with_them_although_others_keep_it() {
+    let of = |sets: &str, profiles: &[&str]| {
+        let mut object = definition(&json!([version("v1", true, true, &json!({}))]));
+        let includes = profiles
+            .iter()
+            .map(|profile| (format!("{}{profile}", annotation::INCLUDE_PREFIX), json!("true")));
+        let mut annotations: serde_json::Map<String, Value> = includes.collect();
+        if !sets.is_empty() {
+            annotations.insert(annotation::FEATURE_SET.to_owned(), json!(sets));
+        }
+        object["metadata"]["annotations"] = Value::Object(annotations);
+        object
+    };
+    let told = |old: &[Value], new: &[Value]| {
+        let of = |version: &str, objects: &[Value]| {
+            let names: Vec<String> = (0..objects.len()).map(|at| format!("0000_10_a_{at}.yaml")).collect();
+            let files: Vec<(&str, Value)> =
+                names.iter().map(String::as_str).zip(objects.iter().cloned()).collect();
+            release(version, 'a', "c", &files)
+        };
+        let objects = compare(&of("1.0.0", old), &of("1.1.0", new)).objects;
+        let all = objects.into_iter().flat_map(|object| object.incompatible);
+        all.map(|one| {
+            assert_eq!(one.rule, "definition-removed", "{one:?}");
+            let message = one.message.strip_prefix("the release no longer has the definition").unwrap();
+            message.split(':').next().unwrap().to_owned()
+        })
+        .collect::<Vec<_>>()
+    };
+    let (default, tech) = (of("Default", &["p"]), of("TechPreviewNoUpgrade", &["p"]));
+    let both = [default.clone(), tech.clone()];
+    assert_eq!(told(&both, &[tech]), [" for profile p, feature set Default"]);
+    assert_eq!(told(&both, &[of("TechPreviewNoUpgrade,Default", &["p"])]), [""; 0], "one takes both places");
+    assert_eq!(told(&both, &[of("", &["p"])]), [""; 0]);
+    assert_eq!(
+        told(&[of("Default,TechPreviewNoUpgrade", &["p", "q"])], &[of("Default", &["p"])]),
+        [
+            " for profile p, feature set TechPreviewNoUpgrade",
+            " for profile q, feature sets Default, TechPreviewNoUpgrade",
+        ]
+    );
+    assert_eq!(told(&[of("Default", &["p", "q"])], &[]), [""], "nobody has it");
+    // Only the first release speaks of the community's own set; who is for all sets is for that one too.
+    let community = of("OKD,Default", &["p"]);
+    assert_eq!(told(&[community.clone(), of("TechPreviewNoUpgrade", &["p"])], &[of("", &["p"])]), [""; 0]);
+    assert_eq!(told(&[community], &[default]), [" for profile p, feature set OKD"]);
+}
+
+#[test]
+fn what_was_deleted_before_cannot_be_lost() {
+    let old = definition(&json!([version("v1", true, true, &json!({}))]));
+    let mut deleted = for_sets(old.clone(), "Default");
+    deleted["metadata"]["annotations"][annotation::DELETE] = json!("true");
+    let mut other = for_sets(definition(&json!([version("v2", true, true, &json!({}))])), "Default");
+    other["spec"]["scope"] = json!("Namespaced");
+    assert_eq!(rules(deleted.clone(), other), [], "a definition that comes anew breaks nobody");
+    assert_eq!(rules(deleted, config("x", &json!({}))), [], "nor does the end of a deletion");
+}
+
+#[test]
 fn a_filter_keeps_the_counts_and_nothing_beside_the_objects() {
     let old = release("1.0.0", 'a', "c1", &[("0000_10_a_1.yaml", config("x", &json!({"k": "1"})))]);
     let new = release(

@@ -4,6 +4,7 @@
 //! moved with [`BlobSource`], which goes on where a connection broke, and is believed when size and digest are right.
 
 pub mod access;
+mod alone;
 pub mod archive;
 pub mod layout;
 pub mod registry;
@@ -192,6 +193,18 @@ impl Store {
             Self::Layout(layout) => layout.write_blob(blob, source).await,
             Self::Archive(archive) => archive.write_blob(blob, source).await,
             Self::Registry(repository) => repository.write_blob(blob, source).await,
+        }
+    }
+
+    /// Gives up content that turned out wrong, so that it is written anew; a registry keeps what it has.
+    pub async fn forget(&self, digest: &Digest) -> Result<(), StoreError> {
+        match self {
+            Self::Layout(layout) => layout.forget(digest).await,
+            Self::Archive(archive) => {
+                archive.forget(digest);
+                Ok(())
+            }
+            Self::Registry(_) => Ok(()),
         }
     }
 

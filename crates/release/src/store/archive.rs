@@ -7,8 +7,8 @@ mod entries;
 mod writer;
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
-use std::io::{Cursor, ErrorKind, Read as _};
+use std::fs::File;
+use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use futures::StreamExt as _;
 
 use self::entries::{Contents, ScanError, Span, blob_path, entry};
 use self::writer::Writer;
+use super::alone::{Turns, lock};
 use super::layout::{
     INDEX, MARKER, MARKER_CONTENT, MAX_INDEX_BYTES, empty_index, enter, fetch, index_bytes, locate,
     not_found, note, read_index, tags,
@@ -44,7 +45,7 @@ struct Shared {
     path: PathBuf,
     state: Mutex<State>,
     /// Blobs that somebody fetches at the moment.
-    busy: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Turns,
 }
 
 #[derive(Debug)]
@@ -85,16 +86,7 @@ impl Archive {
         }
         let options = File::options().create(true).truncate(false).read(true).write(true).open(&path);
         let mut file = options.map_err(io_error(&path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let why = "another process writes to it; wait until that has ended";
-                return Err(StoreError::Refused(format!("{}: {why}", path.display())));
-            }
-            // Some file systems know no locks.
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(io_error(&path)(error)),
-        }
+        lock(&file, &path)?;
         if is_begun(&mut file).map_err(io_error(&path))? {
             let mut writer = Writer::new(file, 0, false);
             let content = MARKER_CONTENT.as_bytes();
@@ -113,7 +105,7 @@ impl Archive {
     }
 
     fn new(path: PathBuf, state: State) -> Self {
-        Self { shared: Arc::new(Shared { path, state: Mutex::new(state), busy: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { path, state: Mutex::new(state), turns: Turns::default() }) }
     }
 
     /// What to call it in messages.
@@ -184,8 +176,7 @@ impl Archive {
         blob: &Descriptor,
         source: &BlobSource,
     ) -> Result<bool, StoreError> {
-        let turn = self.shared.turn(&blob.digest);
-        let _one_at_a_time = turn.lock().await;
+        let _one_at_a_time = self.shared.turns.take(&blob.digest).await;
         if self.span(&blob.digest).is_some_and(|span| span.size == blob.size) {
             return Ok(false);
         }
@@ -200,6 +191,11 @@ impl Archive {
             self.append(blob, Content::File(path)).await?;
         }
         Ok(true)
+    }
+
+    /// Takes no notice of a blob any more; the one that is added next counts.
+    pub(super) fn forget(&self, digest: &Digest) {
+        self.shared.state().blobs.remove(digest);
     }
 
     async fn append(&self, blob: &Descriptor, content: Content) -> Result<(), StoreError> {
@@ -252,11 +248,6 @@ enum Content {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn turn(&self, digest: &Digest) -> Arc<tokio::sync::Mutex<()>> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(busy.entry(digest.clone()).or_default())
     }
 
     fn partial_folder(&self) -> PathBuf {

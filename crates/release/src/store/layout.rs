@@ -3,6 +3,7 @@
 //! A blob is written as `HEX.partial` and gets its name when it is whole and checked; after an interruption the next run goes on
 //! behind what is there. `index.json` is replaced as a whole.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde_json::json;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 use tokio::sync::Mutex;
 
+use super::alone::{Turns, lock};
 use super::source::read_file;
 use super::{Blob, BlobSource, StoreError, Which, io_error};
 use crate::digest::{Digest, Hasher};
@@ -36,6 +38,9 @@ pub struct Layout {
     root: PathBuf,
     /// One writer of `index.json` at a time.
     writer: Arc<Mutex<()>>,
+    turns: Arc<Turns>,
+    /// Keeps other processes from writing; only in a layout that was opened to add to it.
+    _lock: Option<Arc<File>>,
 }
 
 // === impl Layout ===
@@ -45,7 +50,7 @@ impl Layout {
     pub async fn open(root: &Path) -> Result<Self, StoreError> {
         let marker = root.join(MARKER);
         match tokio::fs::metadata(&marker).await {
-            Ok(_) => Ok(Self { root: root.to_owned(), writer: Arc::default() }),
+            Ok(_) => Ok(Self::new(root, None)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let why = format!("{} is no OCI layout: {MARKER} is missing", root.display());
                 Err(StoreError::Refused(why))
@@ -54,20 +59,27 @@ impl Layout {
         }
     }
 
-    /// Opens a layout, and makes it where nothing is; a folder with other content is refused.
+    /// Opens a layout to add to it, and makes it where nothing is; only one process at a time can. A folder with other content
+    /// is refused.
     pub async fn create(root: &Path) -> Result<Self, StoreError> {
         tokio::fs::create_dir_all(root).await.map_err(io_error(root))?;
-        if !root.join(MARKER).is_file() {
+        let path = root.join(MARKER);
+        if !path.is_file() {
             let mut entries = tokio::fs::read_dir(root).await.map_err(io_error(root))?;
             if entries.next_entry().await.map_err(io_error(root))?.is_some() {
                 let why =
                     format!("{} is neither empty nor an OCI layout; nothing was written", root.display());
                 return Err(StoreError::Refused(why));
             }
-            let path = root.join(MARKER);
             tokio::fs::write(&path, MARKER_CONTENT).await.map_err(io_error(&path))?;
         }
-        Ok(Self { root: root.to_owned(), writer: Arc::default() })
+        let file = File::options().read(true).write(true).open(&path).map_err(io_error(&path))?;
+        lock(&file, root)?;
+        Ok(Self::new(root, Some(Arc::new(file))))
+    }
+
+    fn new(root: &Path, lock: Option<Arc<File>>) -> Self {
+        Self { root: root.to_owned(), writer: Arc::default(), turns: Arc::default(), _lock: lock }
     }
 
     /// What to call it in messages.
@@ -158,6 +170,7 @@ impl Layout {
         blob: &Descriptor,
         source: &BlobSource,
     ) -> Result<bool, StoreError> {
+        let _one_at_a_time = self.turns.take(&blob.digest).await;
         // The name is given only to whole and checked content, so a file of the right size is it.
         if self.blob_size(&blob.digest).await? == Some(blob.size) {
             return Ok(false);
@@ -169,6 +182,16 @@ impl Layout {
         fetch(blob, source, &partial).await?;
         tokio::fs::rename(&partial, &path).await.map_err(io_error(&path))?;
         Ok(true)
+    }
+
+    /// Removes a blob, if it is there.
+    pub(super) async fn forget(&self, digest: &Digest) -> Result<(), StoreError> {
+        let _one_at_a_time = self.turns.take(digest).await;
+        let path = self.blob_path(digest);
+        match tokio::fs::remove_file(&path).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error(&path)(error)),
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn write_manifest(
@@ -192,7 +215,11 @@ impl Layout {
 
     async fn write_index(&self, index: &Index) -> Result<(), StoreError> {
         let (path, next) = (self.root.join(INDEX), self.root.join("index.json.partial"));
-        tokio::fs::write(&next, index_bytes(index)).await.map_err(io_error(&next))?;
+        let mut file = tokio::fs::File::create(&next).await.map_err(io_error(&next))?;
+        file.write_all(&index_bytes(index)).await.map_err(io_error(&next))?;
+        file.flush().await.map_err(io_error(&next))?;
+        // The name must not come to the disk before the content.
+        file.sync_all().await.map_err(io_error(&next))?;
         tokio::fs::rename(&next, &path).await.map_err(io_error(&path))
     }
 }
@@ -330,6 +357,12 @@ mod tests {
         Descriptor::new("x", Digest::of(bytes), bytes.len() as u64)
     }
 
+    impl Layout {
+        async fn read_all(&self, blob: &Descriptor) -> Vec<u8> {
+            tokio::fs::read(self.blob_path(&blob.digest)).await.unwrap()
+        }
+    }
+
     async fn a_layout() -> (tempfile::TempDir, Layout) {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::create(&folder.path().join("layout")).await.unwrap();
@@ -379,6 +412,45 @@ mod tests {
         assert!(matches!(error, StoreError::Mismatch { .. }), "{error}");
         let left = layout.blob_path(&other.digest);
         assert!(!left.exists() && !partial(&left).exists());
+    }
+
+    #[tokio::test]
+    async fn two_who_write_the_same_wait_for_each_other() {
+        let (_folder, layout) = a_layout().await;
+        let (bytes, meter) = (vec![7; 300_000], super::super::Meter::default());
+        let (descriptor, source) = (blob(&bytes), BlobSource::memory(bytes.clone()).counted_by(&meter));
+        let writes = (0..8).map(|_| layout.write_blob(&descriptor, &source));
+        let moved: Vec<bool> =
+            futures::future::join_all(writes).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(moved.iter().filter(|it| **it).count(), 1);
+        assert_eq!((meter.bytes(), layout.read_all(&descriptor).await), (bytes.len() as u64, bytes));
+    }
+
+    #[tokio::test]
+    async fn a_second_writer_is_refused_and_a_reader_is_not() {
+        let (_folder, layout) = a_layout().await;
+        let error = Layout::create(layout.root()).await.unwrap_err().to_string();
+        assert!(error.ends_with("another process writes to it; wait until that has ended"), "{error}");
+        let copy = layout.clone();
+        Layout::open(layout.root()).await.unwrap();
+        let root = layout.root().to_owned();
+        drop(layout);
+        assert!(Layout::create(&root).await.is_err(), "a copy writes still");
+        drop(copy);
+        Layout::create(&root).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_forgotten_is_written_anew() {
+        let (_folder, layout) = a_layout().await;
+        let descriptor = blob(b"right");
+        layout.forget(&descriptor.digest).await.unwrap();
+        layout.write_blob(&descriptor, &BlobSource::memory("right")).await.unwrap();
+        std::fs::write(layout.blob_path(&descriptor.digest), "wrong").unwrap();
+        assert!(!layout.write_blob(&descriptor, &BlobSource::memory("right")).await.unwrap());
+        layout.forget(&descriptor.digest).await.unwrap();
+        assert!(layout.write_blob(&descriptor, &BlobSource::memory("right")).await.unwrap());
+        assert_eq!(layout.read_all(&descriptor).await, b"right");
     }
 
     #[tokio::test]

@@ -111,7 +111,7 @@ fn config(base: &Foundation, layer: &Layer, payload: &Payload, layers: &[Descrip
         config.remove(key);
     }
     if base.format == Format::Docker {
-        let size: u64 = layers.iter().map(|layer| layer.size).sum();
+        let size = layers.iter().map(|layer| layer.size).fold(0, u64::saturating_add);
         config.insert("container_config".to_owned(), json!({}));
         config.insert("id".to_owned(), "".into());
         config.insert("size".to_owned(), size.into());

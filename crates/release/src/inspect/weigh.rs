@@ -147,7 +147,7 @@ impl ImageWeight {
     }
 
     fn size(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.size).sum()
+        self.layers.iter().map(|layer| layer.size).fold(0, u64::saturating_add)
     }
 }
 
@@ -183,7 +183,7 @@ pub fn table(images: &[ImageWeight], now: Timestamp) -> String {
             .iter()
             .filter(|layer| uses[layer.digest.as_str()].0 == 1)
             .map(|layer| layer.size)
-            .sum();
+            .fold(0, u64::saturating_add);
         if let Some(top) = image.layers.last()
             && tops.insert(top.digest.as_str())
             && unique == 0
@@ -207,7 +207,7 @@ pub fn table(images: &[ImageWeight], now: Timestamp) -> String {
         let base = base.filter(|_| has_bases).map(|place| base_name(place, bases.len()));
         out.row(row.into_iter().chain(base));
     }
-    let total: u64 = uses.values().map(|(_, size)| size).sum();
+    let total = uses.values().map(|(_, size)| *size).fold(0, u64::saturating_add);
     let mut text = indent(&out.to_string());
     let _ = write!(text, "\n  {} across {} layers", decimal(total), uses.len());
     if has_bases {

@@ -80,8 +80,8 @@ impl Image {
             match raw.content()? {
                 Content::Image(manifest) => break manifest,
                 Content::Index(index) => {
-                    let chosen = filter.choose(&index)?[0].digest.clone();
-                    if !seen.insert(chosen.clone()) || seen.len() > MOST_LISTS {
+                    let chosen = filter.choose(&index)?[0].clone();
+                    if !seen.insert(chosen.digest.clone()) || seen.len() > MOST_LISTS {
                         let text = format!(
                             "{}: the manifest list {} points to itself or to lists in lists",
                             store.name(),
@@ -89,7 +89,18 @@ impl Image {
                         );
                         return Err(ReadError::Refused(text));
                     }
-                    let next = store.manifest(&Which::Digest(chosen)).await?;
+                    let next = store.manifest(&Which::Digest(chosen.digest.clone())).await?;
+                    if next.bytes.len() as u64 != chosen.size {
+                        let text = format!(
+                            "{}: the manifest {} has {} bytes, and the manifest list {} that points to it says {}",
+                            store.name(),
+                            chosen.digest,
+                            next.bytes.len(),
+                            raw.digest,
+                            chosen.size
+                        );
+                        return Err(ReadError::Refused(text));
+                    }
                     list.get_or_insert(raw);
                     raw = next;
                 }
@@ -130,7 +141,7 @@ impl Image {
 
     /// How many bytes of layers have to be fetched for a folder, at most.
     pub fn weight_of(&self, folder: &str) -> u64 {
-        self.layers_of(folder).iter().map(|layer| layer.size).sum()
+        self.layers_of(folder).iter().map(|layer| layer.size).fold(0, u64::saturating_add)
     }
 
     /// The regular files directly in a folder; upper layers win, and what they hide is not there.

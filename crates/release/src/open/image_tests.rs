@@ -237,20 +237,45 @@ async fn lying_sizes_and_digests_are_noticed() {
 async fn lists_in_lists_are_refused() {
     let bench = Bench::new().await;
     // A list cannot hold its own digest; lists in lists are as endless to a reader that does not count.
-    let list = |digest: &Digest| {
-        let json = serde_json::json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX,
-            "manifests": [{"mediaType": media_type::OCI_INDEX, "size": 1, "digest": digest}]});
+    let list = |child: Descriptor| {
+        let json =
+            serde_json::json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX, "manifests": [child]});
         RawManifest::of(&json, media_type::OCI_INDEX)
     };
-    let mut inner = list(&Digest::of(b"end"));
+    let mut inner = list(Descriptor::new(media_type::OCI_INDEX, Digest::of(b"end"), 1));
     for _ in 0..4 {
         bench.store.write_manifest(None, &inner).await.unwrap();
-        inner = list(&inner.digest);
+        inner = list(inner.descriptor());
     }
     bench.store.write_manifest(Some("deep"), &inner).await.unwrap();
     let which = Which::Tag("deep".to_owned());
     let error = Image::open(&bench.store, &which, &PlatformFilter::Host).await.unwrap_err().to_string();
     assert!(error.contains("points to itself or to lists in lists"), "{error}");
+}
+
+#[tokio::test]
+async fn a_list_that_lies_about_a_size_is_refused() {
+    let bench = Bench::new().await;
+    let image = bench.image(vec![bench.layer(layer(&[("a", "a")])).await]).await;
+    for (lie, expected) in [(0, true), (1, false)] {
+        let mut child = image.raw.descriptor();
+        child.size += lie;
+        let list =
+            serde_json::json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX, "manifests": [child]});
+        let raw = RawManifest::of(&list, media_type::OCI_INDEX);
+        bench.store.write_manifest(Some("list"), &raw).await.unwrap();
+        let opened = Image::open(&bench.store, &Which::Tag("list".into()), &PlatformFilter::Host).await;
+        assert_eq!(opened.is_ok(), expected);
+        if let Err(error) = opened {
+            let size = image.raw.bytes.len();
+            let text = format!(
+                "has {size} bytes, and the manifest list {} that points to it says {}",
+                raw.digest,
+                size + 1
+            );
+            assert!(error.to_string().contains(&text), "{error}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A small release with images of random bytes: shared base layers, a manifest list, signatures.
+//! A small release with images of random bytes: shared base layers, manifest lists that share an image, two names for one
+//! image, signatures.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,11 @@ use lockstep_release::image::media_type;
 use lockstep_release::layer::LayerWriter;
 use lockstep_release::{BlobSource, Descriptor, Digest, RawManifest, Store, StoreError};
 use serde_json::{Value, json};
+
+/// The image that is a list; another list has one of its images.
+const LIST: u64 = 3;
+/// The image that has a second name.
+const TWIN: u64 = 4;
 
 /// What kind of release is made; the same recipe gives the same bytes.
 #[derive(Clone, Debug)]
@@ -53,7 +59,7 @@ struct Maker<'a> {
 // === impl Recipe ===
 
 impl Recipe {
-    /// Fourteen images of a few megabytes, and two layers in most.
+    /// Fourteen images of a few megabytes, and two layers in most; two more names for what is there already.
     pub fn small(version: &str, repository: &str) -> Self {
         Self {
             version: version.to_owned(),
@@ -82,15 +88,20 @@ impl Recipe {
                 let base = format!("base-{}", number % self.bases.max(1));
                 vec![self.layer_of(&base), self.layer_of(&format!("{name}{part}{own}"))]
             };
-            let manifest = if number == 3 {
+            let manifest = if number == LIST {
                 let one = maker.image(layers("amd64"), &format!("{name}{own}"), "amd64").await?;
                 let two = maker.image(layers("arm64"), &format!("{name}{own}"), "arm64").await?;
+                let part = maker.list(&[(one.clone(), "amd64")]).await?;
+                images.insert("part-of-list".to_owned(), part.digest);
                 maker.list(&[(one, "amd64"), (two, "arm64")]).await?
             } else {
                 maker.image(layers(""), &format!("{name}{own}"), "amd64").await?
             };
-            if number == 1 || number == 3 {
+            if number == 1 || number == LIST {
                 signatures.push(maker.signature(&manifest.digest).await?);
+            }
+            if number == TWIN {
+                images.insert("twin".to_owned(), manifest.digest.clone());
             }
             images.insert(name, manifest.digest);
         }

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! naming ─ plan ─┬─ space
-//!                ├─ copy ─ verify
+//!                ├─ copy ─ verify ─ mend
 //!                └─ report ─ instructions
 //! ```
 //!
 //! # Compatibility
 //! Tags, and what is told at the end, are those of the reference. Manifest lists are always copied whole, a list of one image
 //! too, because its digest is what pull specs name; signatures are copied; a mirror set is an `ImageDigestMirrorSet` unless
-//! asked for otherwise; what was written is asked for again at the end.
+//! asked for otherwise; what was written is asked for again at the end, and what is wrong is written anew.
 
 pub mod copy;
 pub mod instructions;
+mod mend;
 pub mod naming;
 pub mod plan;
 pub mod progress;
@@ -20,16 +21,19 @@ pub mod report;
 pub mod space;
 pub mod verify;
 
+use std::path::Path;
+
 use lockstep_api::names::{annotation, file};
 use lockstep_payload::{Folder, images};
 
-use self::copy::{Limits, Outcome};
+use self::copy::{Copied, Limits, Outcome};
 use self::instructions::MirrorRule;
 use self::naming::{Component, Naming, NamingError};
 use self::plan::{Destination, Plan, Source, Wanted};
 use self::progress::Snapshot;
 use self::report::Report;
 use self::space::SpaceError;
+use self::verify::{Place, Problem, Verified};
 use crate::image::Content;
 use crate::location::Location;
 use crate::open::{OpenRelease, ReadError};
@@ -134,6 +138,7 @@ impl Mirror {
             totals: report::Totals::default(),
             images: Vec::new(),
             problems: Vec::new(),
+            mended: Vec::new(),
             mirror_rules: rules(&plan, &source.components, origin.as_deref()),
         };
         report.add_plan(&plan);
@@ -145,7 +150,7 @@ impl Mirror {
         &self.report
     }
 
-    /// Copies what is missing and asks for everything at the end.
+    /// Copies what is missing and asks for everything at the end; what is missing or wrong then is copied once more.
     ///
     /// # Errors
     /// When the disk is too small. What fails on the way is in the report.
@@ -153,16 +158,33 @@ impl Mirror {
         if self.request.space_check {
             self.check_space()?;
         }
-        let copied = copy::copy(&self.plan, self.request.limits, tell).await;
-        self.report.add_copied(&copied);
+        let limits = self.request.limits;
+        let mut copied = copy::copy(&self.plan, limits, tell).await;
+        let mut verified = self.end(&copied, tell).await?;
+        // Where something failed nothing more is begun, unless it was asked for.
+        if !verified.problems.is_empty() && (limits.continue_on_error || !copied.has_failed()) {
+            self.plan.take_in(&copied.images);
+            let kept = self.plan.forget(&verified.problems).await;
+            copied.add(copy::copy(&self.plan, limits, tell).await);
+            let again = self.end(&copied, tell).await?;
+            let found = std::mem::replace(&mut verified, again).problems;
+            self.report.mended = self.plan.mended(&found, &verified, &copied);
+            let kept = kept.into_iter().map(|text| Problem { text, place: Place::Unknown });
+            verified.problems.extend(kept);
+        }
+        self.report.add_verified(verified);
+        Ok(self.report)
+    }
+
+    /// Ends a round of copying, and asks for everything that it should have brought.
+    async fn end(&mut self, copied: &Copied, tell: Tell<'_>) -> Result<Verified, StoreError> {
+        self.report.add_copied(copied);
         self.note_origin().await?;
         for store in self.plan.destinations.iter().filter_map(|it| it.store.as_ref()) {
             store.finish().await?;
         }
         let is_there = |at: usize| matches!(copied.images.get(at), Some(Outcome::Present | Outcome::Copied));
-        let verified = verify::verify(&self.plan, is_there, self.request.limits.parallel, tell).await;
-        self.report.add_verified(verified);
-        Ok(self.report)
+        Ok(verify::verify(&self.plan, is_there, self.request.limits.parallel, tell).await)
     }
 
     fn check_space(&self) -> Result<(), SpaceError> {
@@ -234,17 +256,19 @@ async fn origin(release: &OpenRelease, source: &Source) -> Result<Option<String>
 
 async fn wanted(request: &Request, source: &Source, registries: &Registries) -> Result<Wanted, MirrorError> {
     let to = destination(&request.to, request.dry_run, registries).await?;
-    let release_to = match &request.to_release_image {
-        Some(location) => {
-            let (bare, tag) = split(location)?;
-            let tag = tag.unwrap_or_else(|| source.naming.release().to_owned());
-            Some((destination(&bare, request.dry_run, registries).await?, tag))
+    let (mut release_to, mut release_tag) = (None, source.naming.release().to_owned());
+    if let Some(location) = request.to_release_image.as_ref().filter(|_| request.parts != Parts::Components) {
+        let (bare, tag) = split(location)?;
+        release_tag = tag.unwrap_or(release_tag);
+        // NB: a place on disk can be opened for writing once only.
+        if !is_same_place(&bare, &to.location) {
+            release_to = Some(destination(&bare, request.dry_run, registries).await?);
         }
-        None => None,
-    };
+    }
     Ok(Wanted {
         to,
-        release_to: release_to.filter(|_| request.parts != Parts::Components),
+        release_to,
+        release_tag,
         release_image: request.parts != Parts::Components,
         components: request.parts != Parts::ReleaseImage,
         signatures: request.signatures,
@@ -264,6 +288,18 @@ async fn destination(
         _ => Some(store::create(location, registries).await?.0),
     };
     Ok(Destination { location: location.clone(), store })
+}
+
+/// Whether two locations without tags are one place, whatever way their paths go.
+fn is_same_place(one: &Location, other: &Location) -> bool {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    match (one, other) {
+        (Location::Layout { path: one, .. }, Location::Layout { path: other, .. })
+        | (Location::Archive { path: one, .. }, Location::Archive { path: other, .. }) => {
+            one == other || whole(one).is_some_and(|one| Some(one) == whole(other))
+        }
+        _ => one == other,
+    }
 }
 
 /// A location without its tag, and the tag.

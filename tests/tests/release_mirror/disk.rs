@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lockstep_release::image::media_type;
-use lockstep_release::store::Layout;
+use lockstep_release::image::{Content, media_type};
+use lockstep_release::store::{Archive, Layout};
 use lockstep_release::{BlobSource, Descriptor, Digest, RawManifest, Store, Which};
 use lockstep_tests::cli::{Run, lockstep};
 use lockstep_tests::made_release::{Made, Recipe};
@@ -81,20 +81,134 @@ async fn a_second_release_brings_only_what_is_new_and_the_first_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_byte_that_rotted_at_the_destination_is_found() {
+async fn a_byte_that_rotted_at_the_destination_is_found_and_mended() {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, made) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
-    let (from, to) = (format!("oci:{}", source.display()), folder.path().join("to"));
+    let (from, to) = (format!("oci:{}:4.20.0", source.display()), folder.path().join("to"));
+    assert_eq!(mirror(&from, &to, &[]).code, 0);
+    let (blob, size) = made.blobs.iter().max_by_key(|(_, size)| **size).expect("a blob");
+    // A layer, an image that has two names, and one that two lists have.
+    let list = layout(&to).await.manifest(&Which::Digest(made.images["part-of-list"].clone())).await;
+    let Content::Index(list) = list.expect("a list").content().expect("a list") else { panic!("no list") };
+    let rotten = [blob, &made.images["twin"], &list.manifests[0].digest];
+    for digest in rotten {
+        rot(&to.join("blobs/sha256").join(digest.hex()), 100);
+    }
+    let run = mirror(&from, &to, &["-o", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let told = report(&run);
+    assert_eq!((&told["complete"], &told["problems"]), (&json!(true), &json!([])), "{told}");
+    assert_eq!(told["totals"]["movedBytes"], json!(size), "only what rotted comes anew");
+    let mended = told["mended"].to_string();
+    for digest in rotten {
+        assert!(mended.contains(digest.as_str()), "{mended}");
+        let is_noted = |line: &str| line.contains(digest.as_str()) && line.ends_with("; it was written anew");
+        assert!(run.stderr.lines().any(is_noted), "{}", run.stderr);
+    }
+    assert!(run.stderr.contains("verification: content integrity error"), "{}", run.stderr);
+    assert_complete(&layout(&to).await, &made).await;
+    assert_eq!(report(&mirror(&from, &to, &["-o", "json"]))["mended"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_byte_that_rotted_in_an_archive_is_mended_by_a_later_entry() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recipe = Recipe::small("4.20.0", REPOSITORY);
+    recipe.images = 6;
+    let (source, made) = made(folder.path(), &recipe).await;
+    let (from, path) = (format!("oci:{}:4.20.0", source.display()), folder.path().join("to.tar"));
+    let to = format!("oci-archive:{}", path.display());
+    let run = lockstep(&["release", "mirror", &from, "--to", &to]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let (blob, _) = made.blobs.iter().max_by_key(|(_, size)| **size).expect("a blob");
+    let bytes = std::fs::read(&path).expect("an archive");
+    for digest in [blob, &made.images["twin"]] {
+        let content = std::fs::read(source.join("blobs/sha256").join(digest.hex())).expect("a blob");
+        let at = bytes.windows(64).position(|piece| *piece == content[..64]).expect("it is in the archive");
+        rot(&path, at + 20);
+    }
+    let run = lockstep(&["release", "mirror", &from, "--to", &to]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("; it was written anew").count(),
+        3,
+        "a blob and a manifest of two names: {}",
+        run.stderr
+    );
+    let archive = Store::Archive(Archive::open(&path).await.expect("an archive"));
+    assert_complete(&archive, &made).await;
+}
+
+/// Turns one bit of a file.
+fn rot(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).expect("a file");
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_rotted_in_source_and_destination_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, made) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
+    let (from, to) = (format!("oci:{}:4.20.0", source.display()), folder.path().join("to"));
     assert_eq!(mirror(&from, &to, &[]).code, 0);
     let (digest, _) = made.blobs.iter().max_by_key(|(_, size)| **size).expect("a blob");
-    let path = to.join("blobs/sha256").join(digest.hex());
-    let mut bytes = std::fs::read(&path).expect("a blob");
-    bytes[1000] ^= 1;
-    std::fs::write(&path, bytes).expect("written");
+    for layout in [&source, &to] {
+        rot(&layout.join("blobs/sha256").join(digest.hex()), 1000);
+    }
     let run = mirror(&from, &to, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-    assert!(run.stderr.contains("verification: content integrity error"), "{}", run.stderr);
-    assert!(run.stderr.contains(digest.as_str()), "{}", run.stderr);
+    assert!(run.stderr.contains("content integrity error") && run.stderr.contains(digest.as_str()));
+    assert!(!run.stderr.contains("written anew"), "{}", run.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_release_image_can_have_another_tag_in_the_same_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, made) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
+    let from = format!("oci:{}:4.20.0", source.display());
+    let (to, archive) = (folder.path().join("to"), folder.path().join("to.tar"));
+    // The same place by another way.
+    let other = folder.path().join("source/../to");
+    let run =
+        mirror(&from, &to, &["--to-release-image", &format!("oci:{}:mine", other.display()), "-o", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(report(&run)["totals"]["bytes"], json!(made.bytes()), "nothing is counted twice");
+    let place = format!("oci-archive:{}", archive.display());
+    let run = lockstep(&[
+        "release",
+        "mirror",
+        &from,
+        "--to",
+        &place,
+        "--to-release-image",
+        &format!("{place}:mine"),
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let archive = Store::Archive(Archive::open(&archive).await.expect("an archive"));
+    for store in [layout(&to).await, archive] {
+        let found = store.find(&Which::Tag("mine".to_owned())).await.expect("an answer");
+        assert_eq!(found.as_ref(), Some(&made.release));
+        let tags = store.tags().await.expect("tags");
+        assert!(
+            tags.contains(&"4.20.0-x86_64-image-00".to_owned())
+                && !tags.contains(&"4.20.0-x86_64".to_owned())
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_layout_that_somebody_writes_to_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, _) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
+    let (from, to) = (format!("oci:{}", source.display()), folder.path().join("to"));
+    let writer = Layout::create(&to).await.expect("a layout");
+    let run = mirror(&from, &to, &[]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("another process writes to it; wait until that has ended"), "{}", run.stderr);
+    assert_eq!(mirror(&from, &to, &["--dry-run"]).code, 0, "to look is allowed");
+    drop(writer);
+    assert_eq!(mirror(&from, &to, &[]).code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,6 +312,33 @@ async fn lists_that_are_too_deep_and_sizes_that_differ_are_refused() {
     let run = mirror(&from, &folder.path().join("to"), &[]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("has 2 bytes for one manifest and 3 for another"), "{}", run.stderr);
+
+    let image = store.manifest(&Which::Digest(made.images["image-00"].clone())).await.expect("a manifest");
+    let mut child = image.descriptor();
+    child.size += 1;
+    let list = json!({"schemaVersion": 2, "mediaType": media_type::OCI_INDEX, "manifests": [child]});
+    let list = RawManifest::of(&list, media_type::OCI_INDEX);
+    store.write_manifest(Some(&signature), &list).await.expect("written");
+    let run = mirror(&from, &folder.path().join("to"), &[]);
+    assert_eq!(run.code, 1);
+    let expected = format!("has {} bytes, and a list that points to it says {}", child.size - 1, child.size);
+    assert!(run.stderr.contains(&expected), "{}", run.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claimed_sizes_beyond_all_numbers_are_only_too_much() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, made) = made(folder.path(), &Recipe::small("4.20.0", REPOSITORY)).await;
+    let store = layout(&source).await;
+    let config = Descriptor::new(media_type::OCI_CONFIG, Digest::of(b"{}"), 2);
+    store.write_blob(&config, &BlobSource::memory("{}")).await.expect("written");
+    let layer = |name: &[u8]| Descriptor::new(media_type::OCI_LAYER, Digest::of(name), u64::MAX - 1);
+    let value = json!({"schemaVersion": 2, "config": config, "layers": [layer(b"one"), layer(b"two")]});
+    let manifest = RawManifest::of(&value, media_type::OCI_MANIFEST);
+    store.write_manifest(Some(&format!("{}.sig", made.release.dashed())), &manifest).await.expect("written");
+    let run = mirror(&format!("oci:{}:4.20.0", source.display()), &folder.path().join("to"), &[]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("are needed and"), "{}", run.stderr);
 }
 
 #[test]

@@ -13,7 +13,9 @@ use lockstep_release::{Digest, PullSpec, Store};
 use lockstep_tests::cli::{Run, binary};
 use lockstep_tests::fault_proxy::{Fault, FaultProxy, Kind, Plan, When};
 use lockstep_tests::made_release::{Made, Recipe};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use xtask::registry::{Options, Registry};
 
 use crate::content::{assert_complete, assert_whole_or_untagged};
@@ -227,7 +229,8 @@ async fn under_every_kind_of_harm_it_ends_complete_and_right() {
             down.requests.values().chain(up.requests.values()).sum::<u64>(),
             time.elapsed().as_millis()
         );
-        assert!(down.faults > 0, "no harm was done");
+        assert!(down.faults > 0, "no harm was done to reading");
+        assert!(target != Target::Registry || up.faults > 0, "no harm was done to writing");
     }
 }
 
@@ -305,6 +308,38 @@ async fn a_registry_that_stays_wrong_is_never_believed() {
         }
         assert_whole_or_untagged(&store).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_blob_that_a_registry_lost_behind_its_manifest_is_brought_again() {
+    let world = World::start().await;
+    let (to, _) = world.target(Target::Registry, 0);
+    assert_eq!(world.run(&world.release(), &to).await.code, 0);
+    let store = world.store(Target::Registry, 0).await;
+    let (digest, size) = world.made.blobs.iter().max_by_key(|(_, size)| **size).expect("a blob");
+    let host = world.destination.address().to_string();
+    let mut connection = TcpStream::connect(&host).await.expect("a connection");
+    let request = format!(
+        "DELETE /v2/mirror/round-0/blobs/{digest} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    );
+    connection.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    assert_eq!(store.blob_size(digest).await.expect("an answer"), None, "it is lost");
+
+    world.follow(Plan::seeded(0), Plan::seeded(0));
+    let run = world.run(&world.release(), &to).await;
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).expect("a report");
+    let expected =
+        format!("{}/mirror/round-0: the blob {digest} is missing", world.before_destination.address);
+    assert_eq!((&report["complete"], &report["mended"]), (&json!(true), &json!([expected])));
+    assert!(
+        world.before_source.counters().blob_bytes_down <= size + READING,
+        "only what was lost comes again"
+    );
+    assert_complete(&store, &world.made).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -172,6 +172,9 @@ fn tell(args: &MirrorArgs, report: &Report) -> anyhow::Result<Outcome> {
     for (error, names) in failures {
         output::warn(&format!("{}: {error}", some(&names)));
     }
+    for problem in &report.mended {
+        output::note(&format!("verification: {problem}; it was written anew"));
+    }
     for problem in &report.problems {
         output::warn(&format!("verification: {problem}"));
     }

@@ -58,8 +58,10 @@ pub struct Source {
 pub struct Wanted {
     /// Where everything goes.
     pub to: Destination,
-    /// Where the release image goes and under which tag, if elsewhere.
-    pub release_to: Option<(Destination, String)>,
+    /// Where the release image goes, if elsewhere.
+    pub release_to: Option<Destination>,
+    /// The tag of the release image.
+    pub release_tag: String,
     /// Whether the release image is copied.
     pub release_image: bool,
     /// Whether its images are copied.
@@ -162,7 +164,7 @@ pub async fn plan(
     tell: &mut (dyn FnMut(Snapshot) + Send),
 ) -> Result<Plan, StoreError> {
     let mut destinations = vec![wanted.to.clone()];
-    destinations.extend(wanted.release_to.as_ref().map(|(destination, _)| destination.clone()));
+    destinations.extend(wanted.release_to.clone());
     let is_home_first = match (&source.home, source.components.first()) {
         (Store::Layout(_) | Store::Archive(_), _) => true,
         // A release that was mirrored has its images beside it; one answer tells.
@@ -188,16 +190,12 @@ pub async fn plan(
 fn drafts(source: &Source, wanted: &Wanted) -> Result<Vec<Draft>, StoreError> {
     let mut drafts = Vec::new();
     if wanted.release_image {
-        let (destination, tag) = match &wanted.release_to {
-            Some((_, tag)) => (1, tag.as_str()),
-            None => (0, source.naming.release()),
-        };
         drafts.push(Draft {
             name: "release".to_owned(),
             role: Role::Release,
             spec: None,
-            destination,
-            tag: tag.to_owned(),
+            destination: usize::from(wanted.release_to.is_some()),
+            tag: wanted.release_tag.clone(),
             digest: source.digest.clone(),
             store: Some(source.home.clone()),
         });
@@ -288,20 +286,18 @@ impl Reader<'_> {
         let there = self.destinations.get(draft.destination).and_then(|it| it.store.as_ref());
         let mut known: HashMap<Digest, PlannedManifest> = HashMap::new();
         let mut order = vec![draft.digest.clone()];
-        let mut level = vec![draft.digest.clone()];
+        let mut level: Vec<(Digest, Option<u64>)> = vec![(draft.digest.clone(), None)];
         for depth in 0.. {
             let mut next = Vec::new();
-            for digest in level {
+            for (digest, size) in level {
                 if !known.contains_key(&digest) {
                     let found = manifest(&digest, there, store).await?;
                     known.insert(digest.clone(), found);
                 }
                 let Some(found) = known.get(&digest) else { continue };
+                check_size(&found.raw, size, store)?;
                 let Content::Index(index) = found.raw.content()? else { continue };
-                for child in index.manifests {
-                    check_child(&child, known.get(&child.digest))?;
-                    next.push(child.digest);
-                }
+                next.extend(index.manifests.into_iter().map(|child| (child.digest, Some(child.size))));
             }
             if next.is_empty() {
                 break;
@@ -314,7 +310,7 @@ impl Reader<'_> {
                 );
                 return Err(StoreError::Refused(why));
             }
-            order.extend(next.iter().cloned());
+            order.extend(next.iter().map(|(digest, _)| digest.clone()));
             level = next;
         }
         // From the deepest up, each where it is needed first.
@@ -385,16 +381,22 @@ async fn manifest(
     Ok(PlannedManifest { raw: source.manifest(&which).await?, there: false })
 }
 
-fn check_child(child: &Descriptor, known: Option<&PlannedManifest>) -> Result<(), StoreError> {
-    match known {
-        Some(known) if known.raw.bytes.len() as u64 != child.size => Err(StoreError::Refused(format!(
-            "the manifest {} has {} bytes, and a list that points to it says {}",
-            child.digest,
-            known.raw.bytes.len(),
-            child.size
+/// A manifest has the size that the list says that points to it.
+fn check_size(manifest: &RawManifest, said: Option<u64>, store: &Store) -> Result<(), StoreError> {
+    let size = manifest.bytes.len() as u64;
+    match said {
+        Some(said) if said != size => Err(StoreError::Refused(format!(
+            "{}: the manifest {} has {size} bytes, and a list that points to it says {said}",
+            store.name(),
+            manifest.digest
         ))),
         _ => Ok(()),
     }
+}
+
+/// The sum of sizes that somebody claims; they may be anything.
+pub(super) fn total(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// Finds each blob once, with all places that have it.
@@ -508,7 +510,7 @@ impl Plan {
 
     /// Bytes of all blobs.
     pub fn bytes(&self) -> u64 {
-        self.blobs.iter().map(|blob| blob.descriptor.size).sum()
+        total(self.blobs.iter().map(|blob| blob.descriptor.size))
     }
 
     /// The blobs that are not there.
@@ -518,12 +520,13 @@ impl Plan {
 
     /// Bytes of the blobs that are not there.
     pub fn missing_bytes(&self) -> u64 {
-        self.missing().map(|blob| blob.descriptor.size).sum()
+        total(self.missing().map(|blob| blob.descriptor.size))
     }
 
     /// Bytes that have to be brought to one of the destinations.
     pub fn missing_bytes_of(&self, destination: usize) -> u64 {
-        self.missing().filter(|blob| blob.destination == destination).map(|blob| blob.descriptor.size).sum()
+        let missing = self.missing().filter(|blob| blob.destination == destination);
+        total(missing.map(|blob| blob.descriptor.size))
     }
 
     /// How many manifests there are, each once for a destination.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::copy::{Copied, Outcome};
 use super::instructions::MirrorRule;
 use super::naming::Role;
-use super::plan::{Destination, Plan, PlannedImage};
+use super::plan::{Destination, Plan, PlannedImage, total};
 use super::progress::amount;
 use super::verify::Verified;
 use crate::location::Location;
@@ -38,6 +38,8 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// What is missing or wrong at the destination.
     pub problems: Vec<String>,
+    /// What was missing or wrong at the destination and was written anew.
+    pub mended: Vec<String>,
     /// Where clusters find the images now.
     pub mirror_rules: Vec<MirrorRule>,
 }
@@ -152,7 +154,7 @@ impl Report {
     pub(super) fn add_verified(&mut self, verified: Verified) {
         self.totals.verified_manifests = verified.manifests;
         self.totals.verified_blobs = verified.blobs;
-        self.problems = verified.problems;
+        self.problems = verified.problems.into_iter().map(|problem| problem.text).collect();
         let is_there =
             |image: &ImageReport| matches!(image.result, ImageResult::Present | ImageResult::Copied);
         self.complete = self.problems.is_empty() && self.images.iter().all(is_there);
@@ -193,8 +195,8 @@ fn image_report(plan: &Plan, image: &PlannedImage) -> ImageReport {
             .map_or_else(String::new, |it| it.at(&image.tag)),
         digest: image.digest.to_string(),
         manifests: image.manifests.len(),
-        bytes: blobs().map(|blob| blob.descriptor.size).sum(),
-        missing_bytes: blobs().filter(|blob| !blob.there).map(|blob| blob.descriptor.size).sum(),
+        bytes: total(blobs().map(|blob| blob.descriptor.size)),
+        missing_bytes: total(blobs().filter(|blob| !blob.there).map(|blob| blob.descriptor.size)),
         result: match &image.problem {
             Some(_) => ImageResult::Failed,
             None if plan.is_complete(image) => ImageResult::Present,

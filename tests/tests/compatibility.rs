@@ -13,11 +13,17 @@ mod building;
 #[path = "compatibility/definitions.rs"]
 mod definitions;
 #[cfg(test)]
+#[path = "compatibility/extracting.rs"]
+mod extracting;
+#[cfg(test)]
 #[path = "compatibility/fixture.rs"]
 mod fixture;
 #[cfg(test)]
 #[path = "compatibility/limits.rs"]
 mod limits;
+#[cfg(test)]
+#[path = "compatibility/mirroring.rs"]
+mod mirroring;
 #[cfg(test)]
 #[path = "compatibility/order.rs"]
 mod order;
@@ -65,7 +71,7 @@ the case and compares; what is not listed here and differs is a bug. D and a num
 <!-- Written by the suite `compatibility` from its list: LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test compatibility -->
 ";
 
-fn sections() -> [(&'static str, &'static [Difference]); 7] {
+fn sections() -> [(&'static str, &'static [Difference]); 9] {
     [
         ("Reading a release", reading::DIFFERENCES),
         ("Limits", limits::DIFFERENCES),
@@ -74,6 +80,8 @@ fn sections() -> [(&'static str, &'static [Difference]); 7] {
         ("ClusterVersion and the definitions", definitions::DIFFERENCES),
         ("Applying objects", apply::DIFFERENCES),
         ("Building releases", building::DIFFERENCES),
+        ("Extracting", extracting::DIFFERENCES),
+        ("Mirroring releases", mirroring::DIFFERENCES),
     ]
 }
 

@@ -133,7 +133,7 @@ fn link() -> String {
         let image = Image::open(&store, &Which::Tag("1".to_owned()), &PlatformFilter::Host).await.unwrap();
         match image.folder("manifests", Layers::All).await {
             Ok(files) => format!("{} files", files.len()),
-            Err(error) => error.to_string(),
+            Err(error) => error.to_string().split(" is refused: ").last().unwrap_or_default().to_owned(),
         }
     })
 }

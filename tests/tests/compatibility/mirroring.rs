@@ -47,7 +47,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         case: "a mirror to a registry, without `--print-mirror-instructions`",
         reference: "kind: ImageContentSourcePolicy",
         ours: "kind: ImageDigestMirrorSet",
-        why: "Clusters know it since 4.13, and the other is deprecated; `--print-mirror-instructions icsp` still gives it.",
+        why: "The other is deprecated, and the reference says so beside it; `--print-mirror-instructions icsp` still gives it.",
         observe: || {
             let kind = mirrored().run.stdout.lines().find(|line| line.starts_with("kind: "));
             kind.unwrap_or_default().to_owned()
@@ -76,7 +76,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         ours: "3 tags that end in .sig",
         why: "A cluster whose policy asks for signatures cannot pull from a mirror without them. `--skip-signatures` leaves them out.",
         observe: || {
-            let count = mirrored().tags.iter().filter(|tag| tag.ends_with(".sig")).count();
+            let count = mirrored().tags.iter().filter(|tag| tag.strip_suffix(".sig").is_some()).count();
             format!("{count} tags that end in .sig")
         },
     },

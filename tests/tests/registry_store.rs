@@ -11,6 +11,7 @@ mod skopeo;
 #[path = "registry_store/stage.rs"]
 mod stage;
 
+use front::{Act, Front, says};
 use lockstep_release::store::Meter;
 use lockstep_release::{BlobSource, Digest, Which};
 use lockstep_tests::fault_proxy::{Fault, FaultProxy, Kind, Plan, When};
@@ -73,6 +74,31 @@ async fn where_mounts_are_ignored_the_bytes_are_sent_even_with_one_request_at_a_
         assert!(to.write_blob(descriptor, &BlobSource::store(from.clone())).await.unwrap());
     }
     image.check(&to).await;
+}
+
+#[tokio::test]
+async fn a_registry_that_does_not_say_digests_is_asked_twice_even_with_one_request_at_a_time() {
+    let stage = Stage::start();
+    let image = an_image(4);
+    image.write(&stage.store("a"), "1").await;
+    let upstream = stage.address();
+    let silent = Front::start(move |_| Act::Without("docker-content-digest", upstream)).await;
+    let headless = Front::start(move |seen| match seen.method.as_str() {
+        "HEAD" => says(405, &[], ""),
+        _ => Act::Forward(upstream),
+    })
+    .await;
+    let registries = stage.registries_with(|access| access.per_registry = 1);
+    for front in [silent, headless] {
+        let store = stage::repository(&registries, front.address, "a");
+        let find = async |tag: &str| {
+            let which = Which::Tag(tag.to_owned());
+            let found = tokio::time::timeout(std::time::Duration::from_secs(20), store.find(&which)).await;
+            found.expect("it waits for itself").unwrap()
+        };
+        assert_eq!(find("1").await, Some(image.manifest.digest.clone()));
+        assert_eq!(find("2").await, None);
+    }
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ pub(crate) enum Act {
     Answer(Response),
     /// Ask the registry behind.
     Forward(SocketAddr),
+    /// Ask the registry behind, and keep back a header of its answer.
+    Without(&'static str, SocketAddr),
 }
 
 // === impl Front ===
@@ -83,15 +85,19 @@ impl Drop for Front {
 }
 
 async fn answer(act: Act, client: Client<HttpConnector, Body>, mut request: Request) -> Response {
-    match act {
-        Act::Answer(response) => response,
-        Act::Forward(upstream) => {
-            let path = request.uri().path_and_query().expect("the stage is set");
-            *request.uri_mut() = format!("http://{upstream}{path}").parse().expect("the stage is set");
-            request.headers_mut().remove(header::AUTHORIZATION);
-            client.request(request).await.expect("the stage is set").map(Body::new)
-        }
+    let (kept_back, upstream) = match act {
+        Act::Answer(response) => return response,
+        Act::Forward(upstream) => (None, upstream),
+        Act::Without(header, upstream) => (Some(header), upstream),
+    };
+    let path = request.uri().path_and_query().expect("the stage is set");
+    *request.uri_mut() = format!("http://{upstream}{path}").parse().expect("the stage is set");
+    request.headers_mut().remove(header::AUTHORIZATION);
+    let mut response = client.request(request).await.expect("the stage is set").map(Body::new);
+    if let Some(header) = kept_back {
+        response.headers_mut().remove(header);
     }
+    response
 }
 
 /// An answer with a status, headers and a text.

@@ -128,11 +128,15 @@ impl Place {
             (200, Which::Digest(digest), _) => Ok(Some(digest.clone())),
             (200, Which::Tag(_), Some(digest)) => Ok(Some(digest)),
             // Registries that do not say the digest, or do not answer to HEAD.
-            (200 | 405, ..) => match self.manifest(which).await {
-                Ok(manifest) => Ok(Some(manifest.digest)),
-                Err(error) if error.is_not_found() => Ok(None),
-                Err(error) => Err(error),
-            },
+            (200 | 405, ..) => {
+                // NB: the answer holds a place at the gate, and the next request needs one.
+                drop(answer);
+                match self.manifest(which).await {
+                    Ok(manifest) => Ok(Some(manifest.digest)),
+                    Err(error) if error.is_not_found() => Ok(None),
+                    Err(error) => Err(error),
+                }
+            }
             _ => Err(answer.failed(&ask.what).await),
         }
     }

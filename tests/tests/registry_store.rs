@@ -6,6 +6,8 @@ mod access;
 mod faults;
 #[path = "registry_store/front.rs"]
 mod front;
+#[path = "registry_store/mirrors.rs"]
+mod mirrors;
 #[path = "registry_store/skopeo.rs"]
 mod skopeo;
 #[path = "registry_store/stage.rs"]

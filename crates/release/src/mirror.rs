@@ -284,7 +284,9 @@ async fn destination(
     let store = match location {
         Location::Layout { path, .. } if dry_run && !path.join(store::layout::MARKER).exists() => None,
         Location::Archive { path, .. } if dry_run && !path.exists() => None,
-        _ if dry_run => Some(store::open(location, registries).await?.0),
+        Location::Layout { .. } | Location::Archive { .. } if dry_run => {
+            Some(store::open(location, registries).await?.0)
+        }
         _ => Some(store::create(location, registries).await?.0),
     };
     Ok(Destination { location: location.clone(), store })

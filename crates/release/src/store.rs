@@ -290,7 +290,7 @@ pub async fn open(
     }
 }
 
-/// Opens the store of a location to write to it; what is missing on disk is made.
+/// Opens the store of a location to write to it; what is missing on disk is made. Mirrors of a repository are not asked.
 pub async fn create(
     location: &Location,
     registries: &Registries,
@@ -306,7 +306,7 @@ pub async fn create(
                 let text = format!("{spec}: an image is written to a repository or a tag, not to a digest");
                 return Err(StoreError::Refused(text));
             }
-            Ok((Store::Registry(registries.repository(spec)?), spec.tag.clone()))
+            Ok((Store::Registry(registries.own_repository(spec)?), spec.tag.clone()))
         }
     }
 }

@@ -178,7 +178,7 @@ pub async fn plan(
     let drafts = drafts(source, wanted)?;
     let mut read = reader.read_all(drafts, tell).await;
     if wanted.signatures {
-        let signatures = reader.signatures(&read).await?;
+        let signatures = reader.signatures(&mut read).await;
         read.extend(reader.read_all(signatures, tell).await);
     }
     let (images, blobs) = join(read)?;
@@ -213,6 +213,17 @@ fn drafts(source: &Source, wanted: &Wanted) -> Result<Vec<Draft>, StoreError> {
         });
     }
     Ok(drafts)
+}
+
+// === impl Read ===
+
+impl Read {
+    /// Leaves the image out; what was read of it is not copied.
+    fn fail(&mut self, why: &str) {
+        self.image.problem.get_or_insert_with(|| why.to_owned());
+        self.image.manifests.clear();
+        self.store = None;
+    }
 }
 
 // === impl Reader ===
@@ -319,26 +330,38 @@ impl Reader<'_> {
     }
 
     /// The tags that are about images: signatures, and what signed images may have as well.
-    async fn signatures(&self, read: &[Read]) -> Result<Vec<Draft>, StoreError> {
-        let mut asked = BTreeSet::new();
+    ///
+    /// Images whose signatures cannot be looked for are not copied without them: that is their problem.
+    async fn signatures(&self, read: &mut [Read]) -> Vec<Draft> {
+        let mut asked: HashMap<(String, Digest, usize), Vec<usize>> = HashMap::new();
         let mut questions = Vec::new();
-        for Read { image, store } in read {
+        for (at, Read { image, store }) in read.iter().enumerate() {
             let Some(store) = store else { continue };
             for manifest in &image.manifests {
-                if asked.insert((store.name(), manifest.raw.digest.clone(), image.destination)) {
-                    questions.push((store.clone(), manifest.raw.digest.clone(), image.destination));
+                let key = (store.name(), manifest.raw.digest.clone(), image.destination);
+                let images = asked.entry(key.clone()).or_default();
+                if images.is_empty() {
+                    questions.push((store.clone(), key));
+                }
+                images.push(at);
+            }
+        }
+        let ask = |(store, key): (Store, (String, Digest, usize))| async move {
+            (signatures_of(&store, &key.1, key.2).await, key)
+        };
+        let mut answers = stream::iter(questions.into_iter().map(ask)).buffered(AT_ONCE);
+        let mut drafts = Vec::new();
+        while let Some((found, key)) = answers.next().await {
+            match found {
+                Ok(found) => drafts.extend(found),
+                Err(error) => {
+                    for at in asked.remove(&key).unwrap_or_default() {
+                        read[at].fail(&format!("looking for its signature: {error}"));
+                    }
                 }
             }
         }
-        let answers = stream::iter(questions.into_iter().map(|(store, digest, destination)| async move {
-            signatures_of(&store, &digest, destination).await
-        }));
-        let mut answers = answers.buffered(AT_ONCE);
-        let mut drafts = Vec::new();
-        while let Some(found) = answers.next().await {
-            drafts.extend(found?);
-        }
-        Ok(drafts)
+        drafts
     }
 }
 

@@ -113,18 +113,24 @@ impl Registries {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// A repository.
+    /// A repository to read from: it or its mirrors.
     pub fn repository(&self, spec: &PullSpec) -> Result<Repository, StoreError> {
-        if spec.repository.is_empty() {
-            return Err(StoreError::Refused(format!("{spec}: the repository is missing")));
-        }
         let own = self.place(spec)?;
         let places = self.shared.mirrors.places(&spec.bare());
         let places: Result<Vec<Place>, StoreError> = places.iter().map(|spec| self.place(spec)).collect();
         Ok(Repository { own, places: places?.into() })
     }
 
+    /// A repository to write to: what its mirrors have is not there.
+    pub fn own_repository(&self, spec: &PullSpec) -> Result<Repository, StoreError> {
+        let own = self.place(spec)?;
+        Ok(Repository { places: Arc::new([own.clone()]), own })
+    }
+
     fn place(&self, spec: &PullSpec) -> Result<Place, StoreError> {
+        if spec.repository.is_empty() {
+            return Err(StoreError::Refused(format!("{spec}: the repository is missing")));
+        }
         let authority = authority(spec);
         let client = self.shared.client()?;
         let mut hosts = self.shared.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,11 +174,11 @@ impl Repository {
         self.own.to_string()
     }
 
-    /// Where to look: a tag is known only to the repository itself.
+    /// Where to look: a tag is known only to the repository itself, unless it is made of a digest.
     fn places_for(&self, which: &Which) -> &[Place] {
         match which {
-            Which::Tag(_) => std::slice::from_ref(&self.own),
-            Which::Digest(_) => &self.places,
+            Which::Tag(tag) if !is_about_digest(tag) => std::slice::from_ref(&self.own),
+            Which::Tag(_) | Which::Digest(_) => &self.places,
         }
     }
 
@@ -237,6 +243,12 @@ impl Repository {
     ) -> Result<(), StoreError> {
         self.own.write_manifest(tag, manifest).await
     }
+}
+
+/// Whether a tag says of which image it tells something, as `sha256-….sig` does: it goes where that image goes.
+fn is_about_digest(tag: &str) -> bool {
+    let digest = tag.split_once('.').map(|(digest, _)| digest.replacen('-', ":", 1));
+    digest.is_some_and(|digest| Digest::parse(&digest).is_ok())
 }
 
 // === impl Search ===

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use xtask::registry::{Auth, Options, PASSWORD, USER};
 
 use crate::front::{Act, Front, Seen, says};
-use crate::stage::{Stage, all, an_image, blob, registries, repository, repository_of};
+use crate::stage::{Stage, all, an_image, blob, registries, repository};
 
 /// `lockstep:secret` in base64.
 const BASIC: &str = "bG9ja3N0ZXA6c2VjcmV0";
@@ -170,6 +170,36 @@ async fn a_redirect_to_another_host_is_followed_without_credentials() {
 }
 
 #[tokio::test]
+async fn the_next_page_of_tags_is_not_asked_for_elsewhere_with_credentials() {
+    let page = |link: String| says(200, &[("link", &format!("<{link}>; rel=\"next\""))], r#"{"tags":["1"]}"#);
+    let elsewhere = Front::start(move |_| page("/v2/a/tags/list?last=1".to_owned())).await;
+    let target = elsewhere.address;
+    let registry = Front::start(move |seen: &Seen| {
+        if seen.authorization.as_deref() != Some(&format!("Basic {BASIC}")) {
+            return says(401, &[("www-authenticate", "Basic realm=x")], "");
+        }
+        match seen.path.as_str() {
+            path if path.starts_with("/v2/a/") => {
+                says(307, &[("location", &format!("http://{target}{path}"))], "")
+            }
+            path if path.starts_with("/v2/b/") => page(format!("http://{target}{path}")),
+            _ => says(200, &[], ""),
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    write_auth(folder.path(), &[registry.address.to_string()], BASIC);
+    let open = registries(folder.path(), |_| {});
+    for name in ["a", "b"] {
+        let text = repository(&open, registry.address, name).tags().await.unwrap_err().to_string();
+        assert!(text.contains("refused") && text.contains(&registry.address.to_string()), "{text}");
+        assert!(text.contains(&target.to_string()), "{text}");
+    }
+    assert_eq!(elsewhere.seen().len(), 1, "the page that the registry sent us for");
+    assert!(elsewhere.seen().iter().all(|seen| seen.authorization.is_none()), "{:?}", elsewhere.seen());
+}
+
+#[tokio::test]
 async fn an_upload_that_is_sent_to_another_host_is_refused() {
     let thief = Front::start(|_| says(202, &[], "")).await;
     let target = thief.address;
@@ -253,26 +283,4 @@ async fn a_file_with_certificates_must_have_some() {
         let text = Registries::new(access).unwrap_err().to_string();
         assert!(text.starts_with("failed to read registry ca bundle: "), "{text}");
     }
-}
-
-#[tokio::test]
-async fn what_a_mirror_has_is_read_there_and_the_source_is_never_asked() {
-    let stage = Stage::start();
-    let image = an_image(6);
-    image.write(&stage.store("mirror/app"), "1").await;
-    let source = Front::start(|_| says(500, &[], "")).await;
-    let sets = stage.path("sets.yaml");
-    let text = format!(
-        "kind: ImageDigestMirrorSet\nspec:\n  imageDigestMirrors:\n  - source: {}/team\n    mirrors: [\"{}/mirror\"]\n    mirrorSourcePolicy: NeverContactSource\n",
-        source.address,
-        stage.address()
-    );
-    std::fs::write(&sets, text).unwrap();
-    let open = stage.registries_with(|access| access.mirror_sets = Some(sets));
-    let store = repository_of(&open, &format!("{}/team/app", source.address));
-    let by_digest = Which::Digest(image.manifest.digest.clone());
-    assert_eq!(store.manifest(&by_digest).await.unwrap(), image.manifest);
-    assert_eq!(store.find(&by_digest).await.unwrap(), Some(image.manifest.digest.clone()));
-    image.check(&store).await;
-    assert!(source.seen().is_empty());
 }

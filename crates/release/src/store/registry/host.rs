@@ -17,6 +17,7 @@ use super::credentials::Credentials;
 use super::failure::Failure;
 use super::gate::{Gate, Permit};
 use super::patience::{MOST_FIRST_TRIES, MOST_TRIES, pause, retry_after};
+use super::redirect;
 use super::wire::{Request, USUAL_PATIENCE, follow};
 use crate::reference::PullSpec;
 use crate::store::StoreError;
@@ -194,7 +195,13 @@ impl Host {
             Target::Path(path) => base.join(path).map_err(|error| {
                 Failure::Fatal(StoreError::Refused(format!("{}: {path:?} is no address: {error}", ask.what)))
             })?,
-            Target::Url(url) => url.clone(),
+            Target::Url(url) if redirect::has_same_origin(base, url) => url.clone(),
+            // A page that came from elsewhere may point there; the credentials are not for that place.
+            Target::Url(url) => {
+                let (from, to) = (redirect::place(base), redirect::place(url));
+                let why = format!("refused: {from} sends a request with its credentials to {to}");
+                return Err(Failure::Fatal(StoreError::Refused(format!("{}: {why}", ask.what))));
+            }
         };
         let authorization = self.authorization(base, &ask.scopes, spec).await?;
         let request = Request {

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -66,6 +66,8 @@ pub enum Fault {
     RetryAfter(u16, u64),
     /// The connection ends without an answer; the registry never saw the request.
     HangUp,
+    /// The registry does what it is asked, and the connection ends without an answer.
+    LoseAnswer,
     /// The connection ends after so many bytes of the body.
     DropAfter(u64),
     /// The body ends after so many bytes, and the header agrees with that.
@@ -100,6 +102,8 @@ pub struct Counters {
     pub blob_bytes_up: u64,
     /// Most requests that were under way at one time.
     pub most_at_once: u64,
+    /// When requests came, by kind.
+    pub times: BTreeMap<Kind, Vec<Instant>>,
 }
 
 /// A running proxy; it ends when it is dropped.
@@ -235,6 +239,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         Ok(piece)
     });
     let response = shared.client.request(Request::from_parts(parts, body)).await.map_err(io::Error::other)?;
+    if matches!(fault, Some(Fault::LoseAnswer)) {
+        return Err(hang_up());
+    }
     if kind == Kind::UploadPatch && response.status().is_success() {
         // From here on the client knows where the upload is.
         shared.with(|state| state.moved.remove(&path));
@@ -253,6 +260,7 @@ impl Shared {
     fn begin(&self, kind: Kind) -> Option<Fault> {
         self.with(|state| {
             *state.counters.requests.entry(kind).or_default() += 1;
+            state.counters.times.entry(kind).or_default().push(Instant::now());
             state.under_way += 1;
             state.counters.most_at_once = state.counters.most_at_once.max(state.under_way);
             let fault = state.choose(kind);

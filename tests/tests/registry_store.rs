@@ -8,6 +8,8 @@ mod faults;
 mod front;
 #[path = "registry_store/mirrors.rs"]
 mod mirrors;
+#[path = "registry_store/patience.rs"]
+mod patience;
 #[path = "registry_store/skopeo.rs"]
 mod skopeo;
 #[path = "registry_store/stage.rs"]

@@ -60,6 +60,10 @@ async fn every_kind_of_harm_to_every_kind_of_request_is_survived() {
         (Kind::UploadPatch, Fault::DropUpload(10)),
         (Kind::UploadPatch, Fault::DropUpload(u64::MAX)),
         (Kind::UploadPut, Fault::Status(404)),
+        (Kind::UploadPut, Fault::LoseAnswer),
+        (Kind::UploadPatch, Fault::LoseAnswer),
+        (Kind::UploadStart, Fault::LoseAnswer),
+        (Kind::ManifestPut, Fault::LoseAnswer),
     ];
     // Together they take as long as the slowest: most of it is waiting.
     let runs = everywhere
@@ -149,6 +153,22 @@ async fn an_upload_goes_on_where_it_broke() {
     assert_eq!((counters.of(Kind::UploadPatch), counters.of(Kind::UploadStatus)), (4, 3));
     assert_eq!(counters.blob_bytes_up, LARGE as u64, "every byte went over once");
     assert!(all(BlobSource::store(stage.store("a")).checked(&descriptor)).await.unwrap() == bytes);
+}
+
+#[tokio::test]
+async fn an_upload_whose_end_was_heard_but_not_answered_is_there() {
+    for length in [1000, 100_000] {
+        let stage = Stage::start();
+        let plan = Plan::default().with(Kind::UploadPut, When::First(1), Fault::LoseAnswer);
+        let proxy = FaultProxy::start(stage.address(), plan).await.unwrap();
+        let bytes = content(4, length);
+        let descriptor = blob(&bytes);
+        let store = stage.store_at(proxy.address, "a");
+        assert!(store.write_blob(&descriptor, &BlobSource::memory(bytes.clone())).await.unwrap());
+        let counters = proxy.counters();
+        assert_eq!((counters.faults, counters.of(Kind::UploadStart)), (1, 1), "nothing is sent anew");
+        assert!(all(BlobSource::store(stage.store("a")).checked(&descriptor)).await.unwrap() == bytes);
+    }
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use lockstep_release::store::{Access, Registries};
+use lockstep_release::store::{Access, OnRetry, Registries};
 use lockstep_release::{Location, PlatformFilter};
 
 use crate::exit::UsageError;
+use crate::output;
 
 /// How registries are reached.
 #[derive(Debug, Clone, Default, Args)]
@@ -48,6 +49,8 @@ impl RegistryArgs {
             plain_http: self.plain_http,
             per_registry: self.parallel(default_parallel),
             mirror_sets: self.idms_file.clone(),
+            on_retry: Some(OnRetry::new(output::note)),
+            ..Access::default()
         })?)
     }
 

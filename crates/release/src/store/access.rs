@@ -1,6 +1,9 @@
 //! How registries are reached: what the flags of a command say.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What a command was told about registries.
 #[derive(Debug, Clone, Default)]
@@ -17,4 +20,31 @@ pub struct Access {
     pub per_registry: usize,
     /// File with `ImageDigestMirrorSet`s (or one `ImageContentSourcePolicy`): where else images by digest are.
     pub mirror_sets: Option<PathBuf>,
+    /// How long one request is tried again and again; 0 means three minutes.
+    pub patience: Duration,
+    /// Who is told of requests that are tried again and again.
+    pub on_retry: Option<OnRetry>,
+}
+
+/// Somebody who is told of requests that are tried again and again.
+#[derive(Clone)]
+pub struct OnRetry(Arc<dyn Fn(&str) + Send + Sync>);
+
+// === impl OnRetry ===
+
+impl OnRetry {
+    /// Calls a function with one line of text for each try.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    pub(super) fn tell(&self, text: &str) {
+        (self.0)(text);
+    }
+}
+
+impl fmt::Debug for OnRetry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OnRetry")
+    }
 }

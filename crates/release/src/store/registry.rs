@@ -37,8 +37,6 @@ use crate::digest::Digest;
 use crate::image::{Descriptor, RawManifest};
 use crate::reference::PullSpec;
 
-/// Requests at a time for each registry when a command has no default of its own.
-const USUAL_LIMIT: usize = 6;
 /// How long a connection may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -135,10 +133,8 @@ impl Registries {
         let client = self.shared.client()?;
         let mut hosts = self.shared.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let host = hosts.entry(authority.clone()).or_insert_with(|| {
-            let access = &self.shared.access;
-            let limit = if access.per_registry == 0 { USUAL_LIMIT } else { access.per_registry };
             let credentials = Arc::clone(&self.shared.credentials);
-            Arc::new(Host::new(authority, client, credentials, (access.insecure, access.plain_http), limit))
+            Arc::new(Host::new(authority, client, credentials, &self.shared.access))
         });
         Ok(Place { spec: spec.bare(), host: Arc::clone(host) })
     }
@@ -172,6 +168,11 @@ impl Repository {
     /// What to call it in messages.
     pub fn name(&self) -> String {
         self.own.to_string()
+    }
+
+    /// Tells whoever wants to know of content that broke off so many times in a row.
+    pub(super) fn tell_retry(&self, breaks: u32, error: &StoreError, pause: Duration) {
+        self.own.host.patience.tell(breaks, error, pause);
     }
 
     /// Where to look: a tag is known only to the repository itself, unless it is made of a digest.

@@ -206,6 +206,14 @@ struct Resuming {
     done: bool,
 }
 
+/// Why there is no piece.
+enum Stop {
+    /// What was open broke off.
+    Broke(StoreError),
+    /// Nothing could be opened; a registry has tried that often enough by itself.
+    Closed(StoreError),
+}
+
 // === impl Resuming ===
 
 impl Resuming {
@@ -215,12 +223,18 @@ impl Resuming {
             match outcome {
                 Ok(Some(piece)) => return Some(Ok(piece)),
                 Ok(None) => self.done = true,
-                Err(error) if error.is_transient() && self.breaks < MOST_BREAKS => {
+                Err(Stop::Broke(error)) if error.is_transient() && self.breaks < MOST_BREAKS => {
                     self.stream = None;
                     self.breaks += 1;
-                    tokio::time::sleep(pause(self.breaks)).await;
+                    let pause = pause(self.breaks);
+                    if let Place::Store(store) = &self.source.place
+                        && let Store::Registry(repository) = &**store
+                    {
+                        repository.tell_retry(self.breaks, &error, pause);
+                    }
+                    tokio::time::sleep(pause).await;
                 }
-                Err(error) => {
+                Err(Stop::Broke(error) | Stop::Closed(error)) => {
                     self.done = true;
                     return Some(Err(error));
                 }
@@ -230,22 +244,22 @@ impl Resuming {
     }
 
     /// One piece, or the end.
-    async fn step(&mut self) -> Result<Option<Bytes>, StoreError> {
+    async fn step(&mut self) -> Result<Option<Bytes>, Stop> {
         if self.position == self.blob.size {
             return Ok(None);
         }
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => none.insert(self.source.open(&self.blob, self.position).await?),
+            none => none.insert(self.source.open(&self.blob, self.position).await.map_err(Stop::Closed)?),
         };
         let piece = match stream.next().await {
-            Some(piece) => piece?,
+            Some(piece) => piece.map_err(Stop::Broke)?,
             // A connection that ended too early looks like the end of the content.
             None => {
-                return Err(StoreError::Network {
+                return Err(Stop::Broke(StoreError::Network {
                     what: format!("{}: the blob {}", self.source.name(), self.blob.digest),
                     why: format!("ended after {} of {} bytes", self.position, self.blob.size),
-                });
+                }));
             }
         };
         if !piece.is_empty() {
@@ -253,11 +267,11 @@ impl Resuming {
         }
         self.position += piece.len() as u64;
         if self.position > self.blob.size {
-            return Err(StoreError::Mismatch {
+            return Err(Stop::Broke(StoreError::Mismatch {
                 what: format!("the blob {}", self.blob.digest),
                 store: self.source.name(),
                 why: format!("it has more than {} bytes", self.blob.size),
-            });
+            }));
         }
         Ok(Some(piece))
     }

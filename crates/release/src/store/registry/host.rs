@@ -16,12 +16,14 @@ use super::auth::{Challenge, Scope, Tokens};
 use super::credentials::Credentials;
 use super::failure::Failure;
 use super::gate::{Gate, Permit};
-use super::patience::{MOST_FIRST_TRIES, MOST_TRIES, pause, retry_after};
+use super::patience::{MOST_FIRST_TRIES, MOST_TRIES, Patience, retry_after};
 use super::redirect;
 use super::wire::{Request, USUAL_PATIENCE, follow};
 use crate::reference::PullSpec;
-use crate::store::StoreError;
+use crate::store::{Access, StoreError};
 
+/// Requests at a time for each registry when a command has no default of its own.
+const USUAL_LIMIT: usize = 6;
 /// How long it may take to put an upload in its place: some copy all of it then.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_mins(5);
 
@@ -47,6 +49,7 @@ pub(super) struct Host {
     /// What the registry asked for last.
     pub(super) challenge: Mutex<Option<Challenge>>,
     pub(super) tokens: Tokens,
+    pub(super) patience: Patience,
     has_answered: AtomicBool,
     /// When nobody answered although it was tried often enough, and what happened.
     given_up: Mutex<Option<(Instant, String)>>,
@@ -106,20 +109,21 @@ impl Host {
         authority: String,
         client: reqwest::Client,
         credentials: Arc<Credentials>,
-        (is_insecure, is_plain): (bool, bool),
-        limit: usize,
+        access: &Access,
     ) -> Self {
+        let limit = if access.per_registry == 0 { USUAL_LIMIT } else { access.per_registry };
         Self {
             authority,
             client,
             credentials,
-            is_insecure,
-            is_plain,
+            is_insecure: access.insecure,
+            is_plain: access.plain_http,
             reads: Gate::new(limit),
             writes: Gate::new(limit),
             base: OnceCell::new(),
             challenge: Mutex::default(),
             tokens: Tokens::default(),
+            patience: Patience::new(access.patience, access.on_retry.clone()),
             has_answered: AtomicBool::new(false),
             given_up: Mutex::default(),
         }
@@ -130,13 +134,17 @@ impl Host {
     /// # Errors
     /// Network errors and refusals for want of credentials; all other answers are the caller's to read.
     pub(super) async fn ask(&self, ask: &Ask, spec: &PullSpec) -> Result<Answer, StoreError> {
-        self.check_given_up(&ask.what)?;
-        let mut tries = 0;
+        let mut tries = self.patience.tries();
+        if ask.patience > USUAL_PATIENCE {
+            tries = tries.of(ask.patience);
+        }
         let mut is_renewed = false;
         loop {
-            tries += 1;
             let gate = self.gate(&ask.method);
             let permit = gate.enter().await;
+            // Each time: others may have found out while this one waited.
+            self.check_given_up(&ask.what)?;
+            let begun = Instant::now();
             let outcome = self.once(ask, spec, permit).await;
             let (error, asked) = match outcome {
                 Ok(answer)
@@ -163,11 +171,10 @@ impl Host {
                 Err(Failure::Passing(error)) => (error, None),
                 Err(failure) => return Err(failure.into_error()),
             };
-            if tries >= self.most_tries() {
+            if !tries.again(&error, asked, self.most_tries(), begun.elapsed()).await {
                 self.give_up(&error);
                 return Err(error);
             }
-            tokio::time::sleep(pause(tries, asked)).await;
         }
     }
 
@@ -180,6 +187,9 @@ impl Host {
     }
 
     fn check_given_up(&self, what: &str) -> Result<(), StoreError> {
+        if self.has_answered.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match &*self.given_up.lock().unwrap_or_else(PoisonError::into_inner) {
             Some((when, why)) if when.elapsed() < GIVEN_UP => {
                 Err(StoreError::Network { what: what.to_owned(), why: why.clone() })
@@ -222,16 +232,18 @@ impl Host {
         scopes: &[Scope],
         spec: &PullSpec,
     ) -> Result<Option<HeaderValue>, StoreError> {
-        let mut tries = 0;
+        let mut tries = self.patience.tries();
         loop {
-            tries += 1;
+            let begun = Instant::now();
             let outcome = match self.base().await {
                 Ok(base) => self.authorization(base, scopes, spec).await,
                 Err(failure) => Err(failure),
             };
             match outcome {
-                Err(Failure::Passing(_)) if tries < self.most_tries() => {
-                    tokio::time::sleep(pause(tries, None)).await;
+                Err(Failure::Passing(error)) => {
+                    if !tries.again(&error, None, self.most_tries(), begun.elapsed()).await {
+                        return Err(error);
+                    }
                 }
                 outcome => return outcome.map_err(Failure::into_error),
             }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::{Method, header};
 use serde_json::Value;
@@ -72,21 +73,22 @@ impl Place {
     pub(super) async fn manifest(&self, which: &Which) -> Result<RawManifest, StoreError> {
         let ask =
             self.manifest_ask(Method::GET, which)?.header(header::ACCEPT, &media_type::MANIFESTS.join(", "));
-        let mut tries = 0;
+        let mut tries = self.host.patience.tries();
         loop {
-            tries += 1;
-            let outcome = self.manifest_once(&ask, which).await;
-            match outcome {
-                Err(StoreError::Mismatch { .. } | StoreError::Network { .. }) if tries < MOST_TRIES => {
-                    tokio::time::sleep(pause(tries, None)).await;
+            // What fails here was tried often enough.
+            let answer = self.ask(&ask).await?;
+            match self.manifest_of(answer, &ask, which).await {
+                Err(error @ (StoreError::Mismatch { .. } | StoreError::Network { .. })) => {
+                    if !tries.again(&error, None, MOST_TRIES, Duration::ZERO).await {
+                        return Err(error);
+                    }
                 }
                 outcome => return outcome,
             }
         }
     }
 
-    async fn manifest_once(&self, ask: &Ask, which: &Which) -> Result<RawManifest, StoreError> {
-        let answer = self.ask(ask).await?;
+    async fn manifest_of(&self, answer: Answer, ask: &Ask, which: &Which) -> Result<RawManifest, StoreError> {
         match answer.status().as_u16() {
             200 => {}
             404 => return Err(self.not_found(which)),

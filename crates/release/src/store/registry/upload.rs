@@ -14,7 +14,7 @@ use super::answer::{Answer, code, refusal, said};
 use super::auth::Scope;
 use super::failure::{Failure, failure};
 use super::host::{Ask, LONG_PATIENCE, Target, is_passing};
-use super::patience::{MOST_TRIES, pause, retry_after};
+use super::patience::{MOST_TRIES, retry_after};
 use super::place::Place;
 use super::redirect;
 use crate::image::Descriptor;
@@ -75,7 +75,7 @@ pub(super) async fn write(place: &Place, blob: &Descriptor, source: &BlobSource)
     }
     let upload = Upload { place, blob, source, what };
     let neighbour = neighbour(place, source);
-    let (mut lost, mut wrong) = (0, 0);
+    let (mut tries, mut wrong) = (place.host.patience.tries(), 0);
     loop {
         let url = match upload.start(neighbour.as_deref()).await? {
             Start::Mounted => return Ok(false),
@@ -86,11 +86,9 @@ pub(super) async fn write(place: &Place, blob: &Descriptor, source: &BlobSource)
         match outcome {
             Outcome::Done => return Ok(true),
             Outcome::Lost(error) => {
-                lost += 1;
-                if lost >= MOST_TRIES {
+                if !tries.again(&error, None, MOST_TRIES, Duration::ZERO).await {
                     return Err(error);
                 }
-                tokio::time::sleep(pause(lost, None)).await;
             }
             Outcome::Wrong(error) => {
                 wrong += 1;
@@ -175,7 +173,8 @@ impl Upload<'_> {
 
     /// A blob that goes in a request of its own, and on where that broke.
     async fn send(&self, mut url: Url) -> Result<Outcome, StoreError> {
-        let (mut from, mut breaks) = (0, 0);
+        let patience = &self.place.host.patience;
+        let (mut from, mut tries) = (0, patience.tries());
         while from < self.blob.size {
             match self.send_from(&url, from).await? {
                 Sent::All(next) => {
@@ -184,16 +183,17 @@ impl Upload<'_> {
                 }
                 Sent::Outcome(outcome) => return Ok(outcome),
                 Sent::Broke(error, asked) => {
-                    breaks += 1;
-                    if breaks >= MOST_TRIES {
+                    // NB: the time of a large request is not counted; its stillness is bounded.
+                    if !tries.again(&error, asked, MOST_TRIES, Duration::ZERO).await {
                         return Err(error);
                     }
-                    tokio::time::sleep(pause(breaks, asked)).await;
                     match self.arrived(&url).await? {
                         None => return Ok(Outcome::Lost(error)),
                         Some((next, arrived)) => {
                             // Whoever comes forward has all tries again.
-                            breaks = if arrived > from { 0 } else { breaks };
+                            if arrived > from {
+                                tries = patience.tries();
+                            }
                             (url, from) = (next, arrived);
                         }
                     }

@@ -97,7 +97,9 @@ impl Images<'_> {
 /// A program that knows its release.
 fn prepare(target: &Target, file: &LayerFile, facts: &Facts) -> anyhow::Result<Vec<u8>> {
     let (program, told) = target.prepare(&file.bytes, facts)?;
-    told.iter().for_each(|text| output::warn(text));
+    for text in &told {
+        output::warn(text);
+    }
     Ok(program)
 }
 

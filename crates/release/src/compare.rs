@@ -2,7 +2,7 @@
 //! changes of custom resource definitions are incompatible.
 //!
 //! An object is the same object when group, kind, namespace and name are; of one object a release may hold several
-//! variants, for instance one for each feature set. [`variants`] finds which belong together, [`definition`] judges
+//! variants, for instance one for each feature set. `variants` finds which belong together, `definition` judges
 //! what changes for those who use a kind.
 
 pub mod definition;

@@ -4,6 +4,7 @@
 //! the files in the page cache. Beside it, in the same run, the floor: reading the same files and parsing the same objects
 //! as JSON, without YAML and without any rule.
 
+mod example;
 mod kube;
 mod lab;
 mod measure;

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::escape::{breakable, markup};
+use crate::shell::{Shell, begin, counts, facts, open_header};
 
 /// The look of all pages, then what only this one has.
-const CSS: &str = concat!(include_str!("base.css"), include_str!("changes.css"));
+const CSS: &str = concat!(include_str!("base.css"), include_str!("tools.css"), include_str!("changes.css"));
 const SCRIPT: &str = include_str!("changes.js");
 /// Most lines that one entry shows; the text form has them all.
 const MOST_LINES: usize = 200;
@@ -99,17 +100,9 @@ impl Mark {
 pub fn changes_html(changes: &Changes) -> String {
     let mut html = String::new();
     // Writing to a String cannot fail, so the results of `write!` are not looked at in this file.
-    let _ = write!(
-        html,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
-         <title>{}</title>\n<style>\n{CSS}</style>\n</head>\n<body class=\"changes\">\n\
-         <a class=\"skip\" href=\"#content\">Skip to the content</a>\n",
-        markup(&changes.title),
-    );
+    let policy = "script-src 'unsafe-inline'";
+    let skip = ("content", "content");
+    begin(&mut html, &Shell { title: &changes.title, css: CSS, policy, class: "changes", skip });
     header(&mut html, changes);
     html.push_str("<main id=\"content\">\n");
     toolbar(&mut html, changes);
@@ -124,19 +117,10 @@ pub fn changes_html(changes: &Changes) -> String {
 }
 
 fn header(html: &mut String, changes: &Changes) {
-    let _ = writeln!(html, "<header class=\"top\">\n<h1>{}</h1>", breakable(&changes.title));
-    if !changes.subtitle.is_empty() {
-        let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", markup(&changes.subtitle));
-    }
-    html.push_str("<dl class=\"facts\">\n");
-    for (name, value) in &changes.facts {
-        let _ = writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", markup(name), breakable(value));
-    }
-    html.push_str("</dl>\n<dl class=\"facts counts\">\n");
-    for (name, count) in &changes.counts {
-        let _ = writeln!(html, "<div><dt>{}</dt><dd>{count}</dd></div>", markup(name));
-    }
-    html.push_str("</dl>\n<nav aria-label=\"Sections\">\n");
+    open_header(html, &changes.title, &changes.subtitle);
+    facts(html, &changes.facts);
+    counts(html, changes.counts.iter().cloned());
+    html.push_str("<nav aria-label=\"Sections\">\n");
     for (place, group) in changes.groups.iter().enumerate() {
         let count = group.entries.len();
         let _ = writeln!(html, "<a href=\"#g{place}\">{} ({count})</a>", markup(&group.title));

@@ -12,3 +12,4 @@ pub mod svg;
 pub mod table;
 
 mod escape;
+mod shell;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::escape::{breakable, markup};
 use crate::gantt::{Gantt, gantt_svg};
+use crate::shell::{Shell, begin, facts, open_header};
 
 /// The look of all pages, then what only this one has.
 const CSS: &str = concat!(include_str!("base.css"), include_str!("report.css"));
@@ -76,16 +77,10 @@ impl Column {
 pub fn report_html(report: &Report) -> String {
     let mut html = String::new();
     // Writing to a String cannot fail, so the results of `write!` are not looked at in this file.
-    let _ = write!(
-        html,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         img-src data:; base-uri 'none'; form-action 'none'\">\n\
-         <title>{}</title>\n<style>\n{CSS}</style>\n</head>\n<body class=\"report\">\n\
-         <a class=\"skip\" href=\"#content\">Skip to the content</a>\n",
-        markup(&report.title),
+    let skip = ("content", "content");
+    begin(
+        &mut html,
+        &Shell { title: &report.title, css: CSS, policy: "img-src data:", class: "report", skip },
     );
     header(&mut html, report);
     html.push_str("<main id=\"content\">\n");
@@ -114,19 +109,13 @@ pub fn report_html(report: &Report) -> String {
 }
 
 fn header(html: &mut String, report: &Report) {
-    let _ = writeln!(html, "<header class=\"top\">\n<h1>{}</h1>", breakable(&report.title));
-    if !report.subtitle.is_empty() {
-        let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", markup(&report.subtitle));
-    }
+    open_header(html, &report.title, &report.subtitle);
     if !report.verdict.is_empty() {
         let class = if report.is_good { "verdict" } else { "verdict bad" };
         let _ = writeln!(html, "<p class=\"{class}\">{}</p>", breakable(&report.verdict));
     }
-    html.push_str("<dl class=\"facts\">\n");
-    for (name, value) in &report.facts {
-        let _ = writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", markup(name), breakable(value));
-    }
-    html.push_str("</dl>\n<nav aria-label=\"Sections\">\n");
+    facts(html, &report.facts);
+    html.push_str("<nav aria-label=\"Sections\">\n");
     let tables = report.tables.iter().filter(|table| !table.rows.is_empty());
     for (place, table) in tables.enumerate() {
         let _ = writeln!(html, "<a href=\"#t{place}\">{}</a>", markup(&table.title));

@@ -7,12 +7,12 @@
 mod figures;
 
 use std::fmt;
-use std::io::{BufRead as _, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::Write;
 use std::thread;
 
 use serde_json::Value;
 
+use super::example::{failed, follow, program};
 use super::measure::median;
 use crate::Error;
 use crate::error::io_error;
@@ -61,29 +61,17 @@ pub fn kube(arguments: &[&str], out: &mut dyn Write) -> Result<bool, Error> {
         &target,
         &["--package", "lockstep-tests", "--example", "kube_flood", "--example", "kube_bench"],
     )?;
-    let program = target.join("release/examples/kube_bench");
-    let mut child = Command::new(&program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(io_error("starting `kube_bench`"))?;
-
+    let program = program(&target, "kube_bench");
     let mut report = Report::default();
-    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
-        let line = line.map_err(io_error("reading from `kube_bench`"))?;
-        let value: Value = serde_json::from_str(&line)
-            .map_err(|error| Error::Data { from: program.display().to_string(), what: error.to_string() })?;
-        let told = report.add(value);
-        writeln!(out, "{told}").map_err(io_error("writing the report"))?;
-    }
-    let status = child.wait().map_err(io_error("waiting for `kube_bench`"))?;
+    let status = follow(&program, arguments, |value| {
+        writeln!(out, "{}", report.add(value)).map_err(io_error("writing the report"))
+    })?;
     write!(out, "{report}").map_err(io_error("writing the report"))?;
     if status.success() {
         return Ok(report.holds());
     }
     let what = format!("it did not come to its end ({status}); above is what it measured until then");
-    Err(Error::Data { from: program.display().to_string(), what })
+    Err(failed(&program, what))
 }
 
 // === impl Report ===

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufRead as _, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::Write;
 use std::thread;
 
 use serde_json::Value;
 
+use super::example::{failed, follow, program};
 use super::measure::median;
 use crate::Error;
 use crate::error::io_error;
@@ -49,32 +49,17 @@ struct Run {
 pub fn lab(out: &mut dyn Write) -> Result<bool, Error> {
     let target = target_folder()?;
     build_release(&target, &["--package", "lockstep-tests", "--example", "lab_bench"])?;
-    let program = target.join("release/examples/lab_bench");
-    let mut child = Command::new(&program)
-        .arg(PAIRS.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(io_error("starting `lab_bench`"))?;
-
+    let program = program(&target, "lab_bench");
     let mut report: Option<Report> = None;
-    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
-        let line = line.map_err(io_error("reading from `lab_bench`"))?;
-        let value: Value = serde_json::from_str(&line)
-            .map_err(|error| Error::Data { from: program.display().to_string(), what: error.to_string() })?;
-        match &mut report {
-            None => report = Some(Report::begin(&value)),
-            Some(report) => {
-                let told = report.add(&value);
-                writeln!(out, "{told}").map_err(io_error("writing the report"))?;
-            }
-        }
-    }
-    let status = child.wait().map_err(io_error("waiting for `lab_bench`"))?;
-    let report = report.filter(|report| status.success() && !report.pairs.is_empty());
-    let report = report.ok_or_else(|| Error::Data {
-        from: program.display().to_string(),
-        what: format!("it did not measure anything ({status})"),
+    let status = follow(&program, &[PAIRS.to_string()], |value| {
+        let Some(report) = &mut report else {
+            report = Some(Report::begin(&value));
+            return Ok(());
+        };
+        writeln!(out, "{}", report.add(&value)).map_err(io_error("writing the report"))
     })?;
+    let report = report.filter(|report| status.success() && !report.pairs.is_empty());
+    let report = report.ok_or_else(|| failed(&program, format!("it did not measure anything ({status})")))?;
     write!(out, "{report}").map_err(io_error("writing the report"))?;
     Ok(!report.is_real || report.is_within_limit())
 }

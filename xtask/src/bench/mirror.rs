@@ -4,12 +4,12 @@
 //! machine. The program that does it is an example of the `tests` package; here its runs become a report.
 
 use std::fmt;
-use std::io::{BufRead as _, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::Write;
 use std::thread;
 
 use serde_json::Value;
 
+use super::example::{failed, follow, program};
 use super::measure::median;
 use crate::Error;
 use crate::error::io_error;
@@ -44,33 +44,19 @@ pub fn mirror(out: &mut dyn Write) -> Result<bool, Error> {
     let target = target_folder()?;
     build_release(&target, &["--package", "lockstep"])?;
     build_release(&target, &["--package", "lockstep-tests", "--example", "mirror_bench"])?;
-    let program = target.join("release/examples/mirror_bench");
-    let mut child = Command::new(&program)
-        .arg(target.join("release/lockstep"))
-        .arg(PAIRS.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(io_error("starting `mirror_bench`"))?;
-
+    let program = program(&target, "mirror_bench");
+    let arguments = [target.join("release/lockstep").into_os_string(), PAIRS.to_string().into()];
     let mut report: Option<Report> = None;
-    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
-        let line = line.map_err(io_error("reading from `mirror_bench`"))?;
-        let value: Value = serde_json::from_str(&line)
-            .map_err(|error| Error::Data { from: program.display().to_string(), what: error.to_string() })?;
-        match &mut report {
-            None => report = Some(Report::begin(&value)),
-            Some(report) => {
-                let told = report.add(&value);
-                writeln!(out, "{told}").map_err(io_error("writing the report"))?;
-            }
-        }
-    }
-    let status = child.wait().map_err(io_error("waiting for `mirror_bench`"))?;
-    let report = report.filter(|report| status.success() && report.pairs.len() == PAIRS);
-    let report = report.ok_or_else(|| Error::Data {
-        from: program.display().to_string(),
-        what: format!("it did not measure everything ({status})"),
+    let status = follow(&program, &arguments, |value| {
+        let Some(report) = &mut report else {
+            report = Some(Report::begin(&value));
+            return Ok(());
+        };
+        writeln!(out, "{}", report.add(&value)).map_err(io_error("writing the report"))
     })?;
+    let report = report.filter(|report| status.success() && report.pairs.len() == PAIRS);
+    let report =
+        report.ok_or_else(|| failed(&program, format!("it did not measure everything ({status})")))?;
     write!(out, "{report}").map_err(io_error("writing the report"))?;
     Ok(report.is_within_limit())
 }

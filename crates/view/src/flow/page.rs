@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use super::{Flow, Lane, Stage, TaskBox, counted};
 use crate::escape::{breakable, markup};
+use crate::shell::{Shell, begin, counts, facts, open_header};
 
 /// The look of all pages, then what only this one has.
-const CSS: &str = concat!(include_str!("../base.css"), include_str!("page.css"));
+const CSS: &str =
+    concat!(include_str!("../base.css"), include_str!("../tools.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// Up to this many manifests the lists are open from the start.
@@ -22,18 +24,10 @@ pub fn flow_html(flow: &Flow) -> String {
     let is_small = flow.tasks().count() <= SMALL;
     let mut html = String::new();
     // Writing to a String cannot fail, so the results of `write!` are not looked at in this file.
-    let _ = write!(
-        html,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
-         <title>{}</title>\n<style>\n{CSS}</style>\n</head>\n<body class=\"{}\">\n",
-        markup(&flow.title),
-        if is_small { "small" } else { "large" },
-    );
-    html.push_str("<a class=\"skip\" href=\"#order\">Skip to the order</a>\n");
+    let class = if is_small { "small" } else { "large" };
+    let skip = ("order", "order");
+    let policy = "script-src 'unsafe-inline'";
+    begin(&mut html, &Shell { title: &flow.title, css: CSS, policy, class, skip });
     header(&mut html, flow);
     html.push_str("<div class=\"columns\">\n");
     rail(&mut html, flow);
@@ -49,19 +43,9 @@ pub fn flow_html(flow: &Flow) -> String {
 }
 
 fn header(html: &mut String, flow: &Flow) {
-    let _ = writeln!(html, "<header class=\"top\">\n<h1>{}</h1>", breakable(&flow.title));
-    if !flow.subtitle.is_empty() {
-        let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", markup(&flow.subtitle));
-    }
-    html.push_str("<dl class=\"facts\">\n");
-    for (name, value) in &flow.facts {
-        let _ = writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", markup(name), breakable(value));
-    }
-    html.push_str("</dl>\n<dl class=\"facts counts\">\n");
-    for (noun, n) in flow.counts() {
-        let _ = writeln!(html, "<div><dt>{noun}s</dt><dd>{n}</dd></div>");
-    }
-    html.push_str("</dl>\n");
+    open_header(html, &flow.title, &flow.subtitle);
+    facts(html, &flow.facts);
+    counts(html, flow.counts().into_iter().map(|(noun, count)| (format!("{noun}s"), count)));
     html.push_str(
         "<p class=\"legend\">Stages run one after the other, from top to bottom. Components of one stage run side by \
          side, the manifests of a component in order. <span class=\"mark\">◆ Gate</span> means: goes on only when the \

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use bytes::Bytes;
 use lockstep_release::extract::patch::{RELEASE_ARCHITECTURE, RELEASE_IMAGE, RELEASE_VERSION, Replacement};
 use lockstep_release::image::{ImageManifest, media_type};
 use lockstep_release::layer::LayerWriter;
@@ -33,7 +34,19 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 /// Files of an image, by path.
 pub type Content = BTreeMap<String, Vec<u8>>;
 
+/// Writes a blob and gives the pointer to it.
+///
+/// # Panics
+/// When it cannot be written.
+pub async fn write_blob(store: &Store, media_type: &str, bytes: impl Into<Bytes>) -> Descriptor {
+    let bytes = bytes.into();
+    let blob = Descriptor::new(media_type, Digest::of(&bytes), bytes.len() as u64);
+    store.write_blob(&blob, &BlobSource::memory(bytes)).await.unwrap();
+    blob
+}
+
 /// Writes an image with one layer for each content, bottom first, and gives its digest.
+///
 /// # Panics
 /// When it cannot be written.
 pub async fn write_image(store: &Store, tag: Option<&str>, layers: &[Content], labels: &Value) -> Digest {
@@ -45,22 +58,31 @@ pub async fn write_image(store: &Store, tag: Option<&str>, layers: &[Content], l
             writer.file(path, 0o755, 7, bytes);
         }
         let layer = writer.finish();
-        let blob = Descriptor::new(media_type::OCI_LAYER, layer.digest.clone(), layer.bytes.len() as u64);
-        store.write_blob(&blob, &BlobSource::memory(layer.bytes)).await.unwrap();
-        descriptors.push(blob);
+        descriptors.push(write_blob(store, media_type::OCI_LAYER, layer.bytes).await);
         diff_ids.push(layer.diff_id);
     }
+    write_image_of(store, tag, descriptors, &diff_ids, labels).await
+}
+
+/// Writes an image of layers that are there, bottom first, and gives its digest.
+///
+/// # Panics
+/// When it cannot be written.
+pub async fn write_image_of(
+    store: &Store,
+    tag: Option<&str>,
+    layers: Vec<Descriptor>,
+    diff_ids: &[Digest],
+    labels: &Value,
+) -> Digest {
     let config = json!({"os": "linux", "architecture": "amd64", "created": "2024-01-02T03:04:05Z",
-        "config": {"Labels": labels}, "rootfs": {"type": "layers", "diff_ids": diff_ids}})
-    .to_string();
-    let config_blob =
-        Descriptor::new(media_type::OCI_CONFIG, Digest::of(config.as_bytes()), config.len() as u64);
-    store.write_blob(&config_blob, &BlobSource::memory(config)).await.unwrap();
+        "config": {"Labels": labels}, "rootfs": {"type": "layers", "diff_ids": diff_ids}});
+    let config = write_blob(store, media_type::OCI_CONFIG, config.to_string()).await;
     let manifest = ImageManifest {
         schema_version: 2,
         media_type: media_type::OCI_MANIFEST.to_owned(),
-        config: config_blob,
-        layers: descriptors,
+        config,
+        layers,
         annotations: BTreeMap::new(),
     };
     let raw = RawManifest::of(&manifest, media_type::OCI_MANIFEST);

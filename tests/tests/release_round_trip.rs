@@ -6,18 +6,20 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use lockstep_release::image::{Descriptor, ImageManifest, media_type};
-use lockstep_release::store::{Access, BlobSource, Registries, Store, Which};
+use lockstep_release::store::{Access, Registries, Store, Which};
 use lockstep_release::{Digest, PullSpec, RawManifest};
-use lockstep_tests::cli::{Run, lockstep_with};
+use lockstep_tests::cli::{Run, lockstep_with, root};
 use lockstep_tests::corpus::corpus;
 use lockstep_tests::fault_proxy::{FaultProxy, Plan};
+use lockstep_tests::layouts::{Content, files, write_blob, write_image, write_image_of};
 use serde_json::{Value, json};
 use xtask::registry::{Options, Registry, skopeo};
 
 /// The bytes of the base layers that nobody should have to fetch.
 const BASE_BYTES: u64 = 500_000_000;
 const BASE_LAYERS: u64 = 5;
+/// The format of a layer that is not compressed, so that it weighs what it holds.
+const PLAIN_LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
 /// Runs the command with a home that has no credentials, and expects it to succeed.
 fn run(home: &Path, arguments: &[&str]) -> Run {
@@ -36,30 +38,6 @@ fn repository(registry: &str, name: &str) -> Store {
     let registries = Registries::new(Access { plain_http: true, ..Access::default() }).unwrap();
     let spec = PullSpec::parse(&format!("{registry}/{name}")).unwrap();
     Store::Registry(registries.repository(&spec).unwrap())
-}
-
-async fn write(store: &Store, media_type: &str, bytes: Vec<u8>) -> Descriptor {
-    let blob = Descriptor::new(media_type, Digest::of(&bytes), bytes.len() as u64);
-    store.write_blob(&blob, &BlobSource::memory(bytes)).await.unwrap();
-    blob
-}
-
-/// Writes an image of layers and gives its digest.
-async fn write_image(store: &Store, tag: Option<&str>, labels: Value, layers: Vec<Descriptor>) -> Digest {
-    let ids: Vec<&Digest> = layers.iter().map(|layer| &layer.digest).collect();
-    let config = json!({"os": "linux", "architecture": "amd64", "config": {"Labels": labels},
-        "rootfs": {"type": "layers", "diff_ids": ids}});
-    let config = write(store, media_type::OCI_CONFIG, config.to_string().into_bytes()).await;
-    let manifest = ImageManifest {
-        schema_version: 2,
-        media_type: media_type::OCI_MANIFEST.to_owned(),
-        config,
-        layers,
-        annotations: BTreeMap::new(),
-    };
-    let raw = RawManifest::of(&manifest, media_type::OCI_MANIFEST);
-    store.write_manifest(tag, &raw).await.unwrap();
-    raw.digest
 }
 
 /// A tar with one file.
@@ -83,15 +61,14 @@ fn tar(path: &str, content: &[u8]) -> Vec<u8> {
 
 /// Copies a release folder and points every image of it to one that is in the registry.
 async fn with_real_images(from: &Path, to: &Path, images: &Store, name: &str) -> usize {
-    let shared = write(images, "application/vnd.oci.image.layer.v1.tar", tar("base", b"shared by all")).await;
+    let content = |path: &str, text: &str| Content::from([(path.to_owned(), text.as_bytes().to_vec())]);
     let references = fs::read(from.join("release-manifests/image-references")).unwrap();
     let references: Value = serde_json::from_slice(&references).unwrap();
     let mut moved: BTreeMap<String, String> = BTreeMap::new();
     for tag in references["spec"]["tags"].as_array().unwrap() {
         let (component, old) = (tag["name"].as_str().unwrap(), tag["from"]["name"].as_str().unwrap());
-        let own =
-            write(images, "application/vnd.oci.image.layer.v1.tar", tar("own", component.as_bytes())).await;
-        let digest = write_image(images, None, json!({"name": component}), vec![shared.clone(), own]).await;
+        let layers = [content("base", "shared by all"), content("own", component)];
+        let digest = write_image(images, None, &layers, &json!({"name": component})).await;
         moved.insert(old.to_owned(), format!("{name}@{digest}"));
     }
     for folder in ["manifests", "release-manifests"] {
@@ -108,13 +85,6 @@ async fn with_real_images(from: &Path, to: &Path, images: &Store, name: &str) ->
         }
     }
     moved.len()
-}
-
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
-    entries
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap()))
-        .collect()
 }
 
 fn succeeds(command: &mut Command) -> String {
@@ -209,15 +179,13 @@ async fn a_heavy_release(registry: &Registry, home: &Path) -> [String; 2] {
         let size = usize::try_from(BASE_BYTES / BASE_LAYERS).unwrap();
         let content: Vec<u8> = (0..=250).cycle().skip(usize::try_from(number).unwrap()).take(size).collect();
         let layer = tar(&format!("usr/lib/{number}"), &content);
-        layers.push(write(&base, "application/vnd.oci.image.layer.v1.tar", layer).await);
+        layers.push(write_blob(&base, PLAIN_LAYER, layer).await);
     }
     let own = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: own, annotations: {include.release.openshift.io/self-managed-high-availability: \"true\"}}\n";
-    layers.insert(
-        2,
-        write(&base, "application/vnd.oci.image.layer.v1.tar", tar("manifests/0000_00_own_1.yaml", own))
-            .await,
-    );
-    write_image(&base, Some("1"), json!({}), layers).await;
+    layers.insert(2, write_blob(&base, PLAIN_LAYER, tar("manifests/0000_00_own_1.yaml", own)).await);
+    // A plain tar is its own uncompressed form.
+    let diff_ids: Vec<Digest> = layers.iter().map(|layer| layer.digest.clone()).collect();
+    write_image_of(&base, Some("1"), layers, &diff_ids, &json!({})).await;
 
     let release = format!("{address}/release:1.0.0");
     let (example, base) = ("examples/releases/1.0.0", format!("{address}/base:1"));
@@ -243,9 +211,8 @@ async fn looking_at_a_release_on_a_heavy_base_fetches_less_than_two_percent() {
     let home = folder.path();
     let registry = Registry::start(&Options::default()).unwrap();
     let releases = a_heavy_release(&registry, home).await;
-    let expected = fs::read("examples/releases/1.0.0/release-manifests/release-metadata")
-        .or_else(|_| fs::read("../examples/releases/1.0.0/release-manifests/release-metadata"))
-        .unwrap();
+    let expected =
+        fs::read(root().join("examples/releases/1.0.0/release-manifests/release-metadata")).unwrap();
     for release in releases {
         let proxy = FaultProxy::start(registry.address(), Plan::default()).await.unwrap();
         let release = release.replace(&registry.address().to_string(), &proxy.address.to_string());

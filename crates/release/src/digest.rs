@@ -66,6 +66,13 @@ impl Digest {
         hasher.finish()
     }
 
+    /// Whether it is the digest of these bytes, whatever its algorithm.
+    pub fn is_of(&self, bytes: &[u8]) -> bool {
+        let mut hasher = Hasher::like(self);
+        hasher.update(bytes);
+        hasher.finish() == *self
+    }
+
     /// `sha256:…` as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -172,7 +179,9 @@ mod tests {
         let mut hasher = Hasher::like(&Digest::parse(&long).unwrap());
         hasher.update(b"abc");
         assert_eq!(hasher.bytes(), 3);
-        assert!(hasher.finish().as_str().starts_with("sha512:ddaf35a193617aba"));
+        let found = hasher.finish();
+        assert!(found.as_str().starts_with("sha512:ddaf35a193617aba"));
+        assert!(found.is_of(b"abc") && !found.is_of(b"abd") && parsed.is_of(b""));
     }
 
     #[test]

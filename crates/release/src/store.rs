@@ -131,23 +131,16 @@ impl Store {
 
     /// A manifest or index, checked against the digest when one was asked for.
     pub async fn manifest(&self, which: &Which) -> Result<RawManifest, StoreError> {
-        let found = match self {
-            Self::Layout(layout) => layout.manifest(which).await?,
-            Self::Archive(archive) => archive.manifest(which).await?,
-            Self::Registry(repository) => repository.manifest(which).await?,
-        };
-        match which {
-            Which::Digest(wanted)
-                if *wanted != found.digest && digest_like(wanted, &found.bytes) != *wanted =>
-            {
-                Err(StoreError::Mismatch {
-                    what: format!("the manifest {wanted}"),
-                    store: self.name(),
-                    why: format!("the digest calculated from the content is {}", found.digest),
-                })
+        match self {
+            Self::Layout(layout) => layout.manifest(which).await,
+            Self::Archive(archive) => archive.manifest(which).await,
+            Self::Registry(repository) => {
+                let found = repository.manifest(which).await?;
+                match which {
+                    Which::Digest(wanted) => checked_manifest(found, wanted, &self.name()),
+                    Which::Tag(_) => Ok(found),
+                }
             }
-            Which::Digest(wanted) => Ok(RawManifest { digest: wanted.clone(), ..found }),
-            Which::Tag(_) => Ok(found),
         }
     }
 
@@ -311,11 +304,16 @@ pub async fn create(
     }
 }
 
-/// The digest of bytes with the algorithm of another digest.
-fn digest_like(wanted: &Digest, bytes: &[u8]) -> Digest {
-    let mut hasher = crate::digest::Hasher::like(wanted);
-    hasher.update(bytes);
-    hasher.finish()
+/// A manifest that was looked for by its digest, if it is the one; it keeps that digest, whatever the algorithm.
+fn checked_manifest(found: RawManifest, wanted: &Digest, store: &str) -> Result<RawManifest, StoreError> {
+    if wanted.is_of(&found.bytes) {
+        return Ok(RawManifest { digest: wanted.clone(), ..found });
+    }
+    Err(StoreError::Mismatch {
+        what: format!("the manifest {wanted}"),
+        store: store.to_owned(),
+        why: format!("the digest calculated from the content is {}", found.digest),
+    })
 }
 
 /// Makes an error of a file's error.

@@ -8,6 +8,7 @@ use serde_json::json;
 use lockstep_api::text::visible;
 use lockstep_graph::info::ReleaseInfo;
 use lockstep_release::Wanted;
+use lockstep_release::platform::host_architecture;
 use lockstep_view::table::Table;
 
 use crate::args::{InfoArgs, InfoOutput};
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
         super::block_on(super::fetch(&source.release, &source.registry, Wanted::EverythingWithin(CHEAP)))?;
     let super::Loaded { release, selection, cluster } = super::load_opened(&opened, &source.selection)?;
     let loaded = start.elapsed();
-    let mut info = ReleaseInfo::of(&release, &selection, architecture());
+    let mut info = ReleaseInfo::of(&release, &selection, host_architecture());
     if let Some(bytes) = opened.left_out() {
         info.warnings.push(format!(
             "the manifests of the operator itself are not counted: {bytes} bytes of layers would have to be fetched for them"
@@ -55,16 +56,6 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     // The process ends here: giving back a hundred thousand small pieces of memory first would only take time.
     std::mem::forget(release);
     Ok(Outcome::Clean)
-}
-
-/// This machine's architecture in Go's words, which is what a release without its own is reported as.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "powerpc64" => "ppc64le",
-        other => other,
-    }
 }
 
 fn text(args: &InfoArgs, info: &ReleaseInfo) -> String {

@@ -52,8 +52,6 @@ pub enum Wanted {
     ReleaseManifests,
     /// Both folders, unless the second would take more than this many bytes.
     EverythingWithin(u64),
-    /// No files, only the image.
-    Nothing,
 }
 
 /// Opens a release.
@@ -90,9 +88,6 @@ pub async fn release(
 /// The files, and how many bytes were too many to fetch.
 async fn files(image: &Image, name: &str, wanted: &Wanted) -> Result<(MemoryFiles, Option<u64>), ReadError> {
     let mut files = MemoryFiles::new(name);
-    if *wanted == Wanted::Nothing {
-        return Ok((files, None));
-    }
     let payload = image.folder(file::RELEASE_MANIFESTS, Layers::Until(file::IMAGE_REFERENCES)).await?;
     if !payload.contains_key(file::IMAGE_REFERENCES) {
         let text =
@@ -103,7 +98,7 @@ async fn files(image: &Image, name: &str, wanted: &Wanted) -> Result<(MemoryFile
     let weight = image.weight_of(file::MANIFESTS);
     match wanted {
         Wanted::EverythingWithin(bytes) if weight > *bytes => return Ok((files, Some(weight))),
-        Wanted::ReleaseManifests | Wanted::Nothing => {}
+        Wanted::ReleaseManifests => {}
         Wanted::Everything | Wanted::EverythingWithin(_) => {
             files = add(files, Folder::Manifests, image.folder(file::MANIFESTS, Layers::All).await?);
         }

@@ -139,15 +139,7 @@ impl Archive {
         while let Some(piece) = stream.next().await {
             bytes.extend_from_slice(&piece?);
         }
-        let found = RawManifest::new(bytes, &said);
-        if super::digest_like(&digest, &found.bytes) != digest {
-            return Err(StoreError::Mismatch {
-                what: format!("the manifest {digest}"),
-                store: self.name(),
-                why: format!("the digest calculated from the content is {}", found.digest),
-            });
-        }
-        Ok(found)
+        super::checked_manifest(RawManifest::new(bytes, &said), &digest, &self.name())
     }
 
     pub(super) fn find(&self, which: &Which) -> Option<Digest> {

@@ -124,15 +124,7 @@ impl Layout {
             return Err(StoreError::Refused(why));
         }
         let bytes = tokio::fs::read(&path).await.map_err(io_error(&path))?;
-        let found = RawManifest::new(bytes, &said);
-        if super::digest_like(&digest, &found.bytes) != digest {
-            return Err(StoreError::Mismatch {
-                what: format!("the manifest {digest}"),
-                store: self.name(),
-                why: format!("the digest calculated from the content is {}", found.digest),
-            });
-        }
-        Ok(found)
+        super::checked_manifest(RawManifest::new(bytes, &said), &digest, &self.name())
     }
 
     pub(super) async fn find(&self, which: &Which) -> Result<Option<Digest>, StoreError> {

@@ -108,13 +108,11 @@ impl Place {
             Which::Tag(_) => promised,
         };
         match wanted {
-            Some(wanted) if super::super::digest_like(&wanted, &manifest.bytes) != wanted => {
-                Err(StoreError::Mismatch {
-                    what: format!("the manifest {wanted}"),
-                    store: self.to_string(),
-                    why: format!("the digest calculated from the content is {}", manifest.digest),
-                })
-            }
+            Some(wanted) if !wanted.is_of(&manifest.bytes) => Err(StoreError::Mismatch {
+                what: format!("the manifest {wanted}"),
+                store: self.to_string(),
+                why: format!("the digest calculated from the content is {}", manifest.digest),
+            }),
             _ => Ok(manifest),
         }
     }
@@ -217,13 +215,11 @@ impl Place {
             if (200..300).contains(&status) {
                 let kept = answer.header("docker-content-digest").and_then(|text| Digest::parse(&text).ok());
                 return match kept {
-                    Some(kept) if super::super::digest_like(&kept, &manifest.bytes) != kept => {
-                        Err(StoreError::Mismatch {
-                            what: format!("the manifest {}", manifest.digest),
-                            store: self.to_string(),
-                            why: format!("the registry keeps it as {kept}"),
-                        })
-                    }
+                    Some(kept) if !kept.is_of(&manifest.bytes) => Err(StoreError::Mismatch {
+                        what: format!("the manifest {}", manifest.digest),
+                        store: self.to_string(),
+                        why: format!("the registry keeps it as {kept}"),
+                    }),
                     _ => Ok(()),
                 };
             }

@@ -20,6 +20,8 @@ pub use plan::{Plan, PlanOptions};
 pub use pump::{prune, run};
 pub use run::Orphan;
 
+use tokio::sync::watch;
+
 use crate::progress::Outcome;
 use crate::record::Record;
 
@@ -36,6 +38,8 @@ pub struct Options {
     pub unprovided_after: Duration,
     /// What the cluster remembers of this set, for who wants it to remember that the release is complete.
     pub record: Option<Record>,
+    /// Who can pause the run: while it says so nothing new starts, and drift is still repaired.
+    pub pause: Option<watch::Receiver<bool>>,
     /// The seed of all pauses.
     pub seed: u64,
 }
@@ -63,6 +67,7 @@ impl Default for Options {
             recreate: BTreeSet::new(),
             unprovided_after: Duration::from_mins(10),
             record: None,
+            pause: None,
             seed: 0,
         }
     }

@@ -22,7 +22,7 @@ use crate::image::{Descriptor, ManifestFormatError, RawManifest};
 use crate::location::Location;
 use crate::platform::PlatformError;
 
-pub use access::{Access, OnRetry};
+pub use access::{Access, ClusterAccess, OnRetry};
 pub use archive::Archive;
 pub use layout::Layout;
 pub use registry::{Registries, Repository};

@@ -97,6 +97,12 @@ pub mod object {
     pub const TRUSTED_CA_BUNDLE: &str = "trusted-ca-bundle";
     /// The secret with the credentials of registries.
     pub const PULL_SECRET: &str = "pull-secret";
+    /// What the installer says about itself.
+    pub const INSTALLER: &str = "openshift-install";
+    /// What is said about who made the manifests of an installation.
+    pub const INSTALLER_MANIFESTS: &str = "openshift-install-manifests";
+    /// The certificate authorities that the API server trusts for clients.
+    pub const CLIENT_CA: &str = "extension-apiserver-authentication";
 }
 
 #[cfg(test)]

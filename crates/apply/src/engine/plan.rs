@@ -162,6 +162,22 @@ impl Plan {
         }
     }
 
+    /// The gates: for each task that waits for a ClusterOperator, its manifest.
+    pub fn gates(&self) -> impl Iterator<Item = (TaskId, Value)> {
+        let gate = |(task, item): (TaskId, &Item)| Some((task, item.expected.as_ref()?.object()));
+        self.items.iter().enumerate().filter_map(gate)
+    }
+
+    /// All tasks as reports name them: `deployment "namespace/name" (3 of 90)`.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        self.graph.tasks.iter().map(ToString::to_string)
+    }
+
+    /// The task that decides about an object.
+    pub fn task_of(&self, id: &ResourceId) -> Option<TaskId> {
+        self.objects.get(id).copied()
+    }
+
     /// What to start first: the definitions that others of the release need, because a server takes seconds until it serves
     /// so many kinds. Then the other definitions: they cost it the most, and late ones disturb what is served already.
     pub(crate) fn preference(&self) -> Vec<u32> {

@@ -11,6 +11,7 @@ use lockstep_api::names::label;
 use lockstep_health as health;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::bring::Target;
@@ -22,7 +23,7 @@ use crate::progress::Event;
 use crate::record;
 use crate::refusal::Refusal;
 use crate::server::{Call, ListPage, Propagation, Removal, Server};
-use crate::watch::{Backoff, Watched, watch};
+use crate::watch::{Backoff, Watched, watch as watch_kind};
 
 /// Runs a plan to its end. Every event is given to `tell` as it happens; dropping the future stops everything.
 ///
@@ -48,6 +49,9 @@ pub async fn run(
             rim.carry_out(command);
         }
         let input = rim.next(run.wake_at()).await;
+        if let Input::Paused(_, pause) = &input {
+            rim.listen(pause.clone());
+        }
         run.on(input, Instant::now());
     }
 }
@@ -104,7 +108,22 @@ struct Rim<'a> {
 impl<'a> Rim<'a> {
     fn new(server: &'a Server, plan: &'a Plan, options: &'a Options) -> Self {
         let (requests, watches) = (FuturesUnordered::new(), SelectAll::new());
-        Self { server, plan, options, requests, watches, open: BTreeMap::new() }
+        let rim = Self { server, plan, options, requests, watches, open: BTreeMap::new() };
+        if let Some(pause) = options.pause.clone() {
+            rim.listen(pause);
+        }
+        rim
+    }
+
+    /// Waits for the next word of who can pause the run; after the last one there is nothing to wait for.
+    fn listen(&self, mut pause: watch::Receiver<bool>) {
+        self.requests.push(Box::pin(async move {
+            if pause.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            let is_paused = *pause.borrow_and_update();
+            Input::Paused(is_paused, pause)
+        }));
     }
 
     fn carry_out(&mut self, command: Command) {
@@ -179,7 +198,7 @@ impl<'a> Rim<'a> {
                 }
             }
         };
-        let (stream, handle) = abortable(watch(self.server.clone(), watched, self.options.seed));
+        let (stream, handle) = abortable(watch_kind(self.server.clone(), watched, self.options.seed));
         self.open.insert(watching.clone(), handle);
         self.watches.push(stream.map(move |seen| Input::Seen(watching.clone(), seen)).boxed());
     }

@@ -18,6 +18,7 @@ use lockstep_api::ResourceId;
 use lockstep_graph::{Frontier, NodeId, TaskId};
 use lockstep_health::{Verdict, Why};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::bring::{Brought, Stopped};
@@ -68,6 +69,8 @@ pub(crate) struct Run<'p> {
     converged: Option<Instant>,
     /// Whether the cluster is just being told to remember that.
     is_recording: bool,
+    /// Nothing new starts while somebody wants it so.
+    is_paused: bool,
     ending: Option<Ending>,
     events: Vec<Event>,
     commands: Vec<Command>,
@@ -146,6 +149,8 @@ pub(crate) enum Input {
     Recorded(Result<(), Refusal>),
     /// A watch saw something.
     Seen(Watching, Seen),
+    /// Somebody pauses the run, or lets it go on.
+    Paused(bool, watch::Receiver<bool>),
     /// It is later.
     Tick,
 }
@@ -242,6 +247,7 @@ impl<'p> Run<'p> {
             writes: 0,
             converged: None,
             is_recording: false,
+            is_paused: options.pause.as_ref().is_some_and(|pause| *pause.borrow()),
             ending: None,
             events: Vec::new(),
             commands: Vec::new(),
@@ -274,6 +280,7 @@ impl<'p> Run<'p> {
             Input::Discovered(outcome) => self.on_discovered(outcome),
             Input::Recorded(outcome) => self.on_recorded(outcome),
             Input::Seen(watching, seen) => self.on_seen(&watching, seen),
+            Input::Paused(is_paused, _) => self.is_paused = is_paused,
             Input::Tick => {}
         }
         while let Some(timer) = self.timers.due(now) {
@@ -315,6 +322,9 @@ impl<'p> Run<'p> {
             if let Some(task) = self.due_repair() {
                 self.start_repair(task);
                 continue;
+            }
+            if self.is_paused {
+                break;
             }
             let Some(node) = self.frontier.ready().next() else { break };
             match self.frontier.start(node) {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// What a command was told about registries.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
@@ -24,6 +26,34 @@ pub struct Access {
     pub patience: Duration,
     /// Who is told of requests that are tried again and again.
     pub on_retry: Option<OnRetry>,
+    /// What a cluster says, for who runs inside one: then no file and no variable is looked at.
+    pub cluster: Option<ClusterAccess>,
+}
+
+/// What a cluster says about registries.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ClusterAccess {
+    /// The content of its pull secret.
+    pub pull_secret: Option<Vec<u8>>,
+    /// Certificates that are trusted beside those of the system.
+    pub certificates: Option<Vec<u8>>,
+    /// Its mirror sets, as objects.
+    pub mirror_sets: Vec<Value>,
+    /// The proxy for addresses with `http:`.
+    pub http_proxy: Option<String>,
+    /// The proxy for addresses with `https:`.
+    pub https_proxy: Option<String>,
+    /// Hosts that are reached without a proxy, separated by commas.
+    pub no_proxy: Option<String>,
+}
+
+// === impl ClusterAccess ===
+
+impl fmt::Debug for ClusterAccess {
+    /// Without the secret: proxies have passwords in them, too.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ClusterAccess").finish_non_exhaustive()
+    }
 }
 
 /// Somebody who is told of requests that are tried again and again.

@@ -26,13 +26,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Certificate, redirect::Policy};
+use reqwest::{Certificate, NoProxy, Proxy, redirect::Policy};
 
 use self::credentials::Credentials;
 use self::host::Host;
 use self::mirrors::Mirrors;
 use self::place::{Place, authority};
-use super::{Access, Blob, BlobSource, StoreError, Which};
+use super::{Access, Blob, BlobSource, ClusterAccess, StoreError, Which};
 use crate::digest::Digest;
 use crate::image::{Descriptor, RawManifest};
 use crate::reference::PullSpec;
@@ -76,29 +76,25 @@ struct Search {
 impl Registries {
     /// Reads credentials and certificates; nothing is connected yet.
     pub fn new(access: Access) -> Result<Self, StoreError> {
-        let credentials =
-            Credentials::load(access.registry_config.as_deref(), &|name| std::env::var_os(name))?;
-        let authorities = match &access.certificate_authority {
-            Some(path) if !access.insecure => {
-                let failed = |why: String| {
-                    StoreError::Refused(format!(
-                        "failed to read registry ca bundle: {}: {why}",
-                        path.display()
-                    ))
-                };
-                let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-                let found =
-                    Certificate::from_pem_bundle(&bytes).map_err(|error| failed(error.to_string()))?;
-                if found.is_empty() {
-                    return Err(failed("there is no certificate in it".to_owned()));
-                }
-                found
+        let credentials = match &access.cluster {
+            Some(cluster) => Credentials::of_pull_secret(cluster.pull_secret.as_deref())?,
+            None => Credentials::load(access.registry_config.as_deref(), &|name| std::env::var_os(name))?,
+        };
+        let authorities = match (&access.certificate_authority, &access.cluster) {
+            (Some(path), _) if !access.insecure => {
+                let name = path.display().to_string();
+                let bytes = std::fs::read(path).map_err(|error| bad_bundle(&name, &error.to_string()))?;
+                authorities(&bytes, &name)?
+            }
+            (None, Some(ClusterAccess { certificates: Some(bytes), .. })) => {
+                authorities(bytes, "the trusted certificates of the cluster")?
             }
             _ => Vec::new(),
         };
-        let mirrors = match &access.mirror_sets {
-            Some(path) => Mirrors::load(path)?,
-            None => Mirrors::default(),
+        let mirrors = match (&access.mirror_sets, &access.cluster) {
+            (Some(path), _) => Mirrors::load(path)?,
+            (None, Some(cluster)) => Mirrors::of_objects(&cluster.mirror_sets)?,
+            (None, None) => Mirrors::default(),
         };
         let shared = Shared {
             access,
@@ -147,12 +143,17 @@ impl Shared {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
+        let proxies = self.access.cluster.as_ref().map(proxies).transpose()?;
         let builder = || {
-            reqwest::Client::builder()
+            let builder = reqwest::Client::builder()
                 .user_agent(concat!("lockstep/", env!("CARGO_PKG_VERSION")))
                 .redirect(Policy::none())
                 .connect_timeout(CONNECT_PATIENCE)
-                .tls_danger_accept_invalid_certs(self.access.insecure)
+                .tls_danger_accept_invalid_certs(self.access.insecure);
+            match proxies.clone() {
+                None => builder,
+                Some(proxies) => proxies.into_iter().fold(builder.no_proxy(), reqwest::ClientBuilder::proxy),
+            }
         };
         let built = builder().tls_certs_merge(self.authorities.clone()).build();
         // A machine without any certificate can still speak plain HTTP.
@@ -160,6 +161,34 @@ impl Shared {
         let client = built.map_err(|error| StoreError::Refused(failure::chain(&error)))?;
         Ok(self.client.get_or_init(|| client).clone())
     }
+}
+
+/// The certificates of a bundle.
+fn authorities(bytes: &[u8], name: &str) -> Result<Vec<Certificate>, StoreError> {
+    let found = Certificate::from_pem_bundle(bytes).map_err(|error| bad_bundle(name, &error.to_string()))?;
+    if found.is_empty() {
+        return Err(bad_bundle(name, "there is no certificate in it"));
+    }
+    Ok(found)
+}
+
+fn bad_bundle(name: &str, why: &str) -> StoreError {
+    StoreError::Refused(format!("failed to read registry ca bundle: {name}: {why}"))
+}
+
+/// The proxies of a cluster.
+fn proxies(cluster: &ClusterAccess) -> Result<Vec<Proxy>, StoreError> {
+    let except = || cluster.no_proxy.as_deref().and_then(NoProxy::from_string);
+    let wrong =
+        |scheme: &str| StoreError::Refused(format!("the {scheme} proxy of the cluster is no address of a proxy"));
+    let mut found = Vec::new();
+    if let Some(url) = &cluster.http_proxy {
+        found.push(Proxy::http(url).map_err(|_| wrong("http"))?.no_proxy(except()));
+    }
+    if let Some(url) = &cluster.https_proxy {
+        found.push(Proxy::https(url).map_err(|_| wrong("https"))?.no_proxy(except()));
+    }
+    Ok(found)
 }
 
 // === impl Repository ===

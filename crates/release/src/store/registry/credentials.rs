@@ -101,6 +101,20 @@ impl Credentials {
         Ok(credentials)
     }
 
+    /// Reads the pull secret of a cluster: then nothing else is looked at, and no program is asked.
+    pub(super) fn of_pull_secret(secret: Option<&[u8]>) -> Result<Self, StoreError> {
+        const NAME: &str = "the pull secret of the cluster";
+        let Some(bytes) = secret else {
+            return Ok(Self { files: Vec::new(), looked: vec![format!("{NAME} (not there)")] });
+        };
+        let refused = |why: String| StoreError::Refused(format!("{NAME} cannot be read: {why}"));
+        // NB: the error of the parser would quote the secret.
+        let value = serde_json::from_slice(bytes).map_err(|_| refused("it is no JSON".to_owned()))?;
+        let mut file = AuthFile::read(Path::new(NAME), &value).map_err(refused)?;
+        (file.helpers, file.store) = (BTreeMap::new(), None);
+        Ok(Self { files: vec![file], looked: vec![NAME.to_owned()] })
+    }
+
     /// The credentials for a repository: the file that comes first, and in it the most exact key.
     ///
     /// A helper is a program: this may take a while and must not be called where others wait.

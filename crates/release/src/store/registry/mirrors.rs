@@ -40,34 +40,24 @@ impl Mirrors {
         let documents = yaml::documents(bytes).map_err(|error| error.to_string())?;
         let mut rules: Vec<Rule> = Vec::new();
         for document in &documents {
-            let kind = document.value["kind"].as_str().unwrap_or_default();
-            let spec = &document.value["spec"];
-            let list = match kind {
-                "ImageDigestMirrorSet" => &spec["imageDigestMirrors"],
-                "ImageContentSourcePolicy" => &spec["repositoryDigestMirrors"],
-                other => {
-                    return Err(format!(
-                        "line {}: wanted an ImageDigestMirrorSet or ImageContentSourcePolicy, not {other:?}",
-                        document.line
-                    ));
-                }
-            };
-            for entry in list.as_array().into_iter().flatten() {
-                let rule = Rule::read(entry)?;
-                let conflicts = |other: &Rule| {
-                    other.source == rule.source && other.is_source_allowed != rule.is_source_allowed
-                };
-                if rules.iter().any(conflicts) {
-                    return Err(format!(
-                        "{kind} can only contain one MirrorSourcePolicy for source {}",
-                        rule.source
-                    ));
-                }
-                rules.push(rule);
-            }
+            add(&document.value, &mut rules).map_err(|why| match why {
+                Wrong::Kind(why) => format!("line {}: {why}", document.line),
+                Wrong::Entry(why) => why,
+            })?;
         }
         if rules.is_empty() {
             return Err(format!("no data found in ImageDigestMirrorSet {name}"));
+        }
+        Ok(Self { rules })
+    }
+
+    /// The rules of objects of a cluster, which may be none.
+    pub(super) fn of_objects(objects: &[Value]) -> Result<Self, StoreError> {
+        let mut rules = Vec::new();
+        for object in objects {
+            add(object, &mut rules).map_err(|(Wrong::Kind(why) | Wrong::Entry(why))| {
+                StoreError::Refused(format!("{}: {why}", lockstep_api::object::name(object)))
+            })?;
         }
         Ok(Self { rules })
     }
@@ -100,6 +90,39 @@ impl Mirrors {
         }
         places
     }
+}
+
+/// What is wrong with an object.
+enum Wrong {
+    /// It is none of those that name mirrors.
+    Kind(String),
+    /// One of its entries.
+    Entry(String),
+}
+
+/// Adds the rules of one object.
+fn add(object: &Value, rules: &mut Vec<Rule>) -> Result<(), Wrong> {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let spec = &object["spec"];
+    let list = match kind {
+        "ImageDigestMirrorSet" => &spec["imageDigestMirrors"],
+        "ImageContentSourcePolicy" => &spec["repositoryDigestMirrors"],
+        other => {
+            let why = format!("wanted an ImageDigestMirrorSet or ImageContentSourcePolicy, not {other:?}");
+            return Err(Wrong::Kind(why));
+        }
+    };
+    for entry in list.as_array().into_iter().flatten() {
+        let rule = Rule::read(entry).map_err(Wrong::Entry)?;
+        let conflicts =
+            |other: &Rule| other.source == rule.source && other.is_source_allowed != rule.is_source_allowed;
+        if rules.iter().any(conflicts) {
+            let why = format!("{kind} can only contain one MirrorSourcePolicy for source {}", rule.source);
+            return Err(Wrong::Entry(why));
+        }
+        rules.push(rule);
+    }
+    Ok(())
 }
 
 // === impl Rule ===

@@ -10,6 +10,7 @@ mod condition;
 pub mod crd;
 #[cfg(test)]
 mod fixture;
+mod image;
 pub mod names;
 pub mod object;
 mod object_meta;
@@ -25,6 +26,7 @@ pub use cluster_version::{
     Override, PromQl, Release, RuleType, SignatureStore, Update, UpdateHistory, UpdateState,
 };
 pub use condition::{Condition, ConditionStatus, Conditions};
+pub use image::same_image;
 pub use object::ResourceId;
 pub use object_meta::{ObjectMeta, OwnerReference};
 pub use time::Time;

@@ -8,9 +8,11 @@ pub mod kind;
 pub mod label;
 pub mod payload;
 pub mod reason;
+pub mod update;
 
 pub use self::config::{feature_gate, feature_set, namespace, object, profile};
 pub use self::payload::{file, metadata};
+pub use self::update::{precondition, risk};
 
 /// The field manager of every server-side apply.
 pub const FIELD_MANAGER: &str = "lockstep";
@@ -22,7 +24,7 @@ pub const VERSION_PLACEHOLDER: &str = "0.0.1-snapshot";
 mod tests {
     use std::collections::BTreeMap;
 
-    const SOURCES: [(&str, &str); 9] = [
+    const SOURCES: [(&str, &str); 10] = [
         ("names", include_str!("names.rs")),
         ("annotation", include_str!("names/annotation.rs")),
         ("condition", include_str!("names/condition.rs")),
@@ -32,6 +34,7 @@ mod tests {
         ("label", include_str!("names/label.rs")),
         ("payload", include_str!("names/payload.rs")),
         ("reason", include_str!("names/reason.rs")),
+        ("update", include_str!("names/update.rs")),
     ];
 
     /// (file, constant, value) of every text constant below this module, read from the source so that none is missed.

@@ -1,1 +1,10 @@
 //! Where a cluster may go next: what is asked for, what speaks against it, and what was accepted.
+//!
+//! [`request::resolve`] tells which release the ClusterVersion asks for, [`precondition::check`] what speaks against going
+//! there, and [`upgradeable::risks`] what speaks against leaving the minor version at all. Everything is a function of
+//! values: no clock, no network.
+
+pub mod precondition;
+pub mod request;
+pub mod upgradeable;
+mod version;

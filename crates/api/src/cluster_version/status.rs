@@ -130,6 +130,39 @@ impl ClusterVersionStatus {
 
     /// The newest release of the history that was completed.
     pub fn last_completed(&self) -> Option<&UpdateHistory> {
-        self.history.iter().find(|entry| entry.state == UpdateState::Completed)
+        self.history.iter().find(|entry| entry.is_completed())
+    }
+}
+
+// === impl Release ===
+
+impl Release {
+    /// The release as texts name it: by its version, else by its image.
+    pub fn name(&self) -> &str {
+        let names = [self.version.as_str(), self.image.as_str()];
+        names.into_iter().find(|name| !name.is_empty()).unwrap_or("<unknown>")
+    }
+}
+
+// === impl UpdateHistory ===
+
+impl UpdateHistory {
+    /// The entry of a release that begins now.
+    pub fn begun(release: &Release, now: Time) -> Self {
+        Self {
+            state: UpdateState::Partial,
+            started_time: now,
+            completion_time: None,
+            version: release.version.clone(),
+            image: release.image.clone(),
+            verified: false,
+            accepted_risks: String::new(),
+            other: Map::new(),
+        }
+    }
+
+    /// Whether every manifest of the release was applied at least once.
+    pub fn is_completed(&self) -> bool {
+        self.state == UpdateState::Completed
     }
 }

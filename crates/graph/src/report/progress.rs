@@ -58,6 +58,14 @@ pub struct Loaded {
     pub message: String,
     /// What is wrong.
     pub failure: Option<Failure>,
+    /// Pull spec of the release that is loaded, which may be another one than the release that is worked on.
+    pub image: String,
+    /// What was forced or accepted on the way; empty when nothing was.
+    pub accepted_risks: String,
+    /// Whether the release is the operator's own, which is read from its own image and needs no verification.
+    pub is_local: bool,
+    /// Whether the release was verified; a digest that fits is not enough.
+    pub verified: bool,
     /// The effective capabilities.
     pub capabilities: Capabilities,
     /// The enabled feature gates.

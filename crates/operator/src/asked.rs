@@ -67,12 +67,12 @@ impl Asked {
             return of_own(own);
         }
         let release = Release { version: newest.version.clone(), image: newest.image.clone(), ..Release::default() };
-        Wanted { release, force: true, is_own: false }
+        Wanted { release, force: true, is_own: false, remark: None }
     }
 }
 
 fn of_own(own: &Release) -> Wanted {
-    Wanted { release: own.clone(), force: false, is_own: true }
+    Wanted { release: own.clone(), force: false, is_own: true, remark: None }
 }
 
 /// Whether a cluster of which nothing is asked stays at the release that it is at, and does not go to the operator's own:

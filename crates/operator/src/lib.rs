@@ -11,9 +11,11 @@ mod asked;
 pub mod clock;
 mod gates;
 pub mod lease;
+mod notice;
 mod retrieve;
 mod settings;
 mod tracker;
 mod world;
 
+pub use notice::{Notice, Tone};
 pub use settings::{OwnDeployment, Settings};

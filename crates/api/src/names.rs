@@ -6,6 +6,7 @@ pub mod config;
 pub mod group;
 pub mod kind;
 pub mod label;
+pub mod metric;
 pub mod payload;
 pub mod reason;
 pub mod update;
@@ -32,6 +33,7 @@ mod tests {
         ("group", include_str!("names/group.rs")),
         ("kind", include_str!("names/kind.rs")),
         ("label", include_str!("names/label.rs")),
+        ("metric", include_str!("names/metric.rs")),
         ("payload", include_str!("names/payload.rs")),
         ("reason", include_str!("names/reason.rs")),
         ("update", include_str!("names/update.rs")),

@@ -7,6 +7,7 @@ mod call;
 mod connect;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,7 +35,11 @@ const USER_AGENT: &str = concat!("lockstep/", env!("CARGO_PKG_VERSION"));
 pub struct Server {
     client: kube::Client,
     timeout: Duration,
+    count: Option<Count>,
 }
+
+/// Told of each request: its verb in the API's words, and the HTTP status code of its answer, 0 when there was none.
+pub type Count = Arc<dyn Fn(&'static str, u16) + Send + Sync>;
 
 /// What the server answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,13 +59,19 @@ impl Server {
     ///
     /// NB: the client must not try again by itself (`Config::default_retry`): back-off is ours and has a seed.
     pub fn new(client: kube::Client) -> Self {
-        Self { client, timeout: REQUEST_TIMEOUT }
+        Self { client, timeout: REQUEST_TIMEOUT, count: None }
     }
 
     /// Sets how long a request may take; watches are not concerned.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Has every request of this server, and of those that are made from it from now on, told to `count`.
+    #[must_use]
+    pub fn counting(self, count: Count) -> Self {
+        Self { count: Some(count), ..self }
     }
 
     /// Sends a request and reads its answer.
@@ -112,6 +123,7 @@ impl Server {
 
     /// One request; an answer with an error code is read and judged.
     async fn exchange(&self, call: Call) -> Result<Response<Body>, Refusal> {
+        let verb = call.verb();
         let mut request = Request::builder()
             .method(call.method)
             .uri(call.path)
@@ -130,7 +142,11 @@ impl Server {
             reason: String::new(),
             message: format!("the request cannot be made: {error}"),
         })?;
-        let response = self.client.send(request).await.map_err(|error| Refusal::of(&error))?;
+        let response = self.client.send(request).await;
+        if let Some(count) = &self.count {
+            count(verb, response.as_ref().map_or(0, |response| response.status().as_u16()));
+        }
+        let response = response.map_err(|error| Refusal::of(&error))?;
         if response.status().is_success() {
             return Ok(response);
         }

@@ -11,6 +11,7 @@ mod asked;
 pub mod clock;
 mod gates;
 pub mod lease;
+pub mod metrics;
 mod notice;
 mod retrieve;
 mod settings;

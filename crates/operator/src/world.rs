@@ -233,9 +233,9 @@ impl Source {
             Self::AdminGates => map(namespace::CONFIG_MANAGED, object::ADMIN_GATES),
             Self::AdminAcks => map(namespace::CONFIG, object::ADMIN_ACKS),
             Self::TrustedCa => map(namespace::CONFIG_MANAGED, object::TRUSTED_CA_BUNDLE),
-            Self::Installer => map(namespace::CONFIG, object::INSTALLER),
-            Self::InstallerManifests => map(namespace::CONFIG, object::INSTALLER_MANIFESTS),
-            Self::ClientCa => map(namespace::KUBE_SYSTEM, object::CLIENT_CA),
+            Self::Installer => map(namespace::CONFIG, object::INSTALL),
+            Self::InstallerManifests => map(namespace::CONFIG, object::INSTALL_MANIFESTS),
+            Self::ClientCa => map(namespace::KUBE_SYSTEM, object::API_SERVER_AUTHENTICATION),
             Self::PullSecret => core(kind::SECRET, "secrets", namespace::CONFIG, object::PULL_SECRET),
         }
     }

@@ -97,12 +97,16 @@ pub mod object {
     pub const TRUSTED_CA_BUNDLE: &str = "trusted-ca-bundle";
     /// The secret with the credentials of registries.
     pub const PULL_SECRET: &str = "pull-secret";
-    /// What the installer says about itself.
-    pub const INSTALLER: &str = "openshift-install";
-    /// What is said about who made the manifests of an installation.
-    pub const INSTALLER_MANIFESTS: &str = "openshift-install-manifests";
-    /// The certificate authorities that the API server trusts for clients.
-    pub const CLIENT_CA: &str = "extension-apiserver-authentication";
+    /// Who ran the installer, and which one.
+    pub const INSTALL: &str = "openshift-install";
+    /// Who made the manifests that the cluster was installed from.
+    pub const INSTALL_MANIFESTS: &str = "openshift-install-manifests";
+    /// Who may sign the certificates of the API server's clients.
+    pub const API_SERVER_AUTHENTICATION: &str = "extension-apiserver-authentication";
+    /// The entry of [`API_SERVER_AUTHENTICATION`] with the certificate authorities.
+    pub const CLIENT_CA_FILE: &str = "client-ca-file";
+    /// Who may read metrics, unless somebody else is named.
+    pub const METRICS_READER: &str = "system:serviceaccount:openshift-monitoring:prometheus-k8s";
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub const APPS: &str = "apps";
 pub const BATCH: &str = "batch";
 /// Leases.
 pub const COORDINATION: &str = "coordination.k8s.io";
+/// Questions whose credentials these are.
+pub const AUTHENTICATION: &str = "authentication.k8s.io";
 /// Service monitors and alert rules.
 pub const MONITORING: &str = "monitoring.coreos.com";
 /// Operators that are installed after the platform.

@@ -60,6 +60,10 @@ pub const SECURITY_CONTEXT_CONSTRAINTS: &str = "SecurityContextConstraints";
 pub const ROUTE: &str = "Route";
 /// The lease that elects the one active operator.
 pub const LEASE: &str = "Lease";
+/// A note about something that happened.
+pub const EVENT: &str = "Event";
+/// The question whose token it is.
+pub const TOKEN_REVIEW: &str = "TokenReview";
 /// The kind of a tag's `from` that is a pull spec.
 pub const DOCKER_IMAGE: &str = "DockerImage";
 /// A request for cloud credentials.

@@ -143,6 +143,8 @@ pub const PRECONDITION_BLOCK: &str = "PreconditionBlock";
 pub const PRECONDITION_WARN: &str = "PreconditionWarn";
 /// Event: the preconditions are met.
 pub const PRECONDITIONS_PASSED: &str = "PreconditionsPassed";
+/// Event: this replica has become, or is no longer, the one at work.
+pub const LEADER_ELECTION: &str = "LeaderElection";
 /// The release could not be downloaded.
 pub const UPDATE_PAYLOAD_RETRIEVAL_FAILED: &str = "UpdatePayloadRetrievalFailed";
 /// The contents of the release are invalid.

@@ -182,6 +182,19 @@ impl Call {
         Self { is_stream: true, ..Self::read(resource, resource.list_path(namespace)).with("watch", "true") }
     }
 
+    /// What is asked, in the words that roles and audit logs use, but for `list`, which counts as `get`.
+    pub(super) fn verb(&self) -> &'static str {
+        match (self.is_stream, &self.method) {
+            (true, _) => "watch",
+            (_, &Method::POST) => "create",
+            (_, &Method::PUT) => "update",
+            (_, &Method::PATCH) if self.content_type == Some(APPLY) => "apply",
+            (_, &Method::PATCH) => "patch",
+            (_, &Method::DELETE) => "delete",
+            _ => "get",
+        }
+    }
+
     /// Goes to a part of the object, such as `status`.
     #[must_use]
     pub fn subresource(mut self, name: &str) -> Self {

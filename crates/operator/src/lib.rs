@@ -14,6 +14,7 @@ pub mod lease;
 pub mod metrics;
 mod notice;
 mod retrieve;
+pub mod serve;
 mod settings;
 mod tracker;
 mod world;

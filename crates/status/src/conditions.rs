@@ -1,8 +1,8 @@
 //! The report of a run as the conditions Available, Failing and Progressing.
 
 use jiff::Timestamp;
-use lockstep_api::names::{condition, reason};
-use lockstep_api::{Condition, ConditionStatus, Conditions, Release};
+use lockstep_api::names::{annotation, condition, reason};
+use lockstep_api::{Condition, ConditionStatus, Conditions};
 use lockstep_graph::report::{Failure, Report, Run, percent, summary};
 
 use crate::judgement::{Judgement, judge};
@@ -17,11 +17,26 @@ pub struct Before<'a> {
     pub has_history: bool,
 }
 
+/// What the ClusterVersion asks for, as far as it is told with the progress.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked {
+    /// Whether a part of the spec cannot be used.
+    pub is_invalid: bool,
+    /// Whether nothing new may start.
+    pub is_paused: bool,
+}
+
 /// The conditions Available, Failing and Progressing, in this order, for [`Conditions::merge`].
 ///
 /// A failure is given time only while a run makes its way to a release that the history knows. When the release is only
 /// kept, or nothing has been recorded yet, each one is a problem at once.
-pub fn conditions(report: &Report, before: Before<'_>, times: &StartTimes, now: Timestamp) -> [Condition; 3] {
+pub fn conditions(
+    report: &Report,
+    before: Before<'_>,
+    asked: Asked,
+    times: &StartTimes,
+    now: Timestamp,
+) -> [Condition; 3] {
     let judgement = report.run.failure.as_ref().map(|failure| {
         if report.reconciling || !before.has_history {
             Judgement::Failing { problem: failure.clone(), text: summary(failure) }
@@ -29,28 +44,28 @@ pub fn conditions(report: &Report, before: Before<'_>, times: &StartTimes, now: 
             judge(failure, times, now)
         }
     });
-    let version = name_of(&report.actual);
     [
-        available(version, &report.run, before.conditions),
+        available(report, before.conditions),
         failing(judgement.as_ref()),
-        progressing(version, report, judgement.as_ref()),
+        progressing(report, asked, judgement.as_ref()),
     ]
 }
 
-/// A release as texts name it.
-fn name_of(release: &Release) -> &str {
-    let names = [release.version.as_str(), release.image.as_str()];
-    names.into_iter().find(|name| !name.is_empty()).unwrap_or("<unknown>")
-}
-
 /// Whether some release is there: from the first completed run on, also while the next one is on its way.
-fn available(version: &str, run: &Run, before: &Conditions) -> Condition {
-    if run.completed > 0 {
-        let message = format!("Done applying {version}");
+fn available(report: &Report, before: &Conditions) -> Condition {
+    if is_complete(report) {
+        let message = format!("Done applying {}", report.actual.name());
         return Condition::new(condition::AVAILABLE, ConditionStatus::True).because("", message);
     }
     let absent = || Condition::new(condition::AVAILABLE, ConditionStatus::False);
     before.find(condition::AVAILABLE).cloned().unwrap_or_else(absent)
+}
+
+/// Whether everything of the release that is worked on was applied.
+///
+/// NB: runs that were completed are counted on when the target changes, so the count alone may be about another release.
+pub(crate) fn is_complete(report: &Report) -> bool {
+    report.reconciling && report.run.completed > 0
 }
 
 /// Whether there is a problem.
@@ -70,17 +85,27 @@ fn failing(judgement: Option<&Judgement>) -> Condition {
 /// Whether a release is on its way, how far, and what keeps it.
 ///
 /// *Compatibility*: the reason is that of the whole failure, also where Failing leaves out what only needs time.
-fn progressing(version: &str, report: &Report, judgement: Option<&Judgement>) -> Condition {
-    let message = match (judgement, report.reconciling) {
+fn progressing(report: &Report, asked: Asked, judgement: Option<&Judgement>) -> Condition {
+    let version = report.actual.name();
+    let is_stopped_by_spec = asked.is_invalid && !matches!(judgement, Some(Judgement::Failing { .. }));
+    let mut message = match (judgement, report.reconciling) {
         (Some(Judgement::Failing { text, .. }), true) => format!("Error while reconciling {version}: {text}"),
         (Some(Judgement::Failing { text, .. }), false) => format!("Unable to apply {version}: {text}"),
+        (_, true) if asked.is_invalid => format!("Stopped at {version}: the cluster version is invalid"),
+        (_, false) if asked.is_invalid => format!("Reconciling {version}: the cluster version is invalid"),
         (_, true) => format!("Cluster version is {version}"),
         (Some(Judgement::Waiting { text } | Judgement::Slow { text }), false) => {
             working_towards(version, &report.run, Some(text))
         }
         (None, false) => working_towards(version, &report.run, None),
     };
-    let reason = report.run.failure.as_ref().map_or("", |failure: &Failure| failure.reason);
+    if asked.is_paused {
+        let sentence =
+            format!("; paused: nothing new starts until the annotation {} is gone", annotation::PAUSED);
+        message.push_str(&sentence);
+    }
+    let of_failure = report.run.failure.as_ref().map_or("", |failure: &Failure| failure.reason);
+    let reason = if is_stopped_by_spec { reason::INVALID_CLUSTER_VERSION } else { of_failure };
     let status = ConditionStatus::of(!report.reconciling);
     Condition::new(condition::PROGRESSING, status).because(reason, message)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
+use lockstep_api::Release;
 use lockstep_graph::report::{Effect, RunError, condense, one_of, shown};
 
 use super::*;
@@ -43,7 +44,7 @@ fn text(condition: &Condition) -> String {
 
 fn texts(report: &Report, has_history: bool, times: &StartTimes) -> [String; 3] {
     let before = Before { conditions: &Conditions::default(), has_history };
-    conditions(report, before, times, NOW).map(|condition| text(&condition))
+    conditions(report, before, Asked::default(), times, NOW).map(|condition| text(&condition))
 }
 
 /// Failing and Progressing on the way to a release.
@@ -275,11 +276,11 @@ fn a_completed_release_is_available_and_stays_so_on_the_way_to_the_next() {
 
     let mut known = Conditions::default();
     let before = Before { conditions: &Conditions::default(), has_history: true };
-    known.merge(conditions(&done, before, &times, NOW), NOW);
+    known.merge(conditions(&done, before, Asked::default(), &times, NOW), NOW);
     let next =
         Report { actual: Release { version: "1.2.4".to_owned(), ..Release::default() }, ..report(None) };
     let before = Before { conditions: &known, has_history: true };
-    let [available, _, progressing] = conditions(&next, before, &times, NOW);
+    let [available, _, progressing] = conditions(&next, before, Asked::default(), &times, NOW);
     assert_eq!(text(&available), "True | Done applying 1.2.3");
     assert_eq!(text(&progressing), "True | Working towards 1.2.4");
     assert_eq!(texts(&next, true, &times)[0], "False", "where nothing was ever completed");
@@ -337,11 +338,59 @@ fn scenario_of_a_kept_release_whose_third_manifest_fails() {
     known.set(Condition::new(condition::AVAILABLE, ConditionStatus::True).because("", "Done"), NOW);
     let before = Before { conditions: &known, has_history: true };
     assert_eq!(
-        conditions(&report, before, &StartTimes::default(), NOW).map(|condition| text(&condition)),
+        conditions(&report, before, Asked::default(), &StartTimes::default(), NOW)
+            .map(|condition| text(&condition)),
         [
             "True | Done",
             "True | UpdatePayloadFailed | Could not update test \"file-yml\" (3 of 3)",
             "False | UpdatePayloadFailed | Error while reconciling 1.0.0-abc: the update could not be applied",
         ]
     );
+}
+
+#[test]
+fn a_spec_that_cannot_be_used_stops_what_does_not_fail() {
+    let invalid = Asked { is_invalid: true, ..Asked::default() };
+    let told = |report: &Report| {
+        let before = Before { conditions: &Conditions::default(), has_history: true };
+        let [_, _, progressing] = conditions(report, before, invalid, &StartTimes::default(), NOW);
+        text(&progressing)
+    };
+    let kept = |failure| Report { reconciling: true, ..report(failure) };
+    let of_spec = "InvalidClusterVersion | ";
+    assert_eq!(
+        told(&kept(None)),
+        format!("False | {of_spec}Stopped at 1.2.3: the cluster version is invalid")
+    );
+    let way = format!("True | {of_spec}Reconciling 1.2.3: the cluster version is invalid");
+    assert_eq!(told(&report(None)), way);
+    assert_eq!(told(&report(Some(updating(&["dns"])))), way, "a wait is not a failure");
+    let fails =
+        "ClusterOperatorNotAvailable | Unable to apply 1.2.3: the cluster operator A is not available";
+    assert_eq!(told(&report(Some(not_available("A")))), format!("True | {fails}"));
+    let fails = "ClusterOperatorNotAvailable | Error while reconciling 1.2.3: the cluster operator A is not available";
+    assert_eq!(told(&kept(Some(not_available("A")))), format!("False | {fails}"));
+}
+
+#[test]
+fn a_pause_is_told_behind_whatever_is_said() {
+    let paused = Asked { is_paused: true, ..Asked::default() };
+    let told = |report: &Report| {
+        let before = Before { conditions: &Conditions::default(), has_history: true };
+        let [_, failing, progressing] = conditions(report, before, paused, &StartTimes::default(), NOW);
+        assert_eq!(text(&failing), "False", "a pause is no failure");
+        text(&progressing)
+    };
+    let pause = "; paused: nothing new starts until the annotation lockstep.dev/paused is gone";
+    assert_eq!(told(&report(None)), format!("True | Working towards 1.2.3{pause}"));
+    let kept = Report { reconciling: true, ..report(None) };
+    assert_eq!(told(&kept), format!("False | Cluster version is 1.2.3{pause}"));
+}
+
+#[test]
+fn completed_runs_of_another_release_do_not_complete_this_one() {
+    let mut next = report(None);
+    next.run.completed = 2;
+    let [available, _, progressing] = texts(&next, true, &StartTimes::default());
+    assert_eq!((available.as_str(), progressing.as_str()), ("False", "True | Working towards 1.2.3"));
 }

@@ -33,7 +33,9 @@ fn running() -> ClusterVersionStatus {
 }
 
 fn asked(update: Value) -> ClusterVersionSpec {
-    serde_json::from_value(json!({"clusterID": "", "desiredUpdate": update})).unwrap()
+    let mut spec = json!({"clusterID": ""});
+    spec["desiredUpdate"] = update;
+    serde_json::from_value(spec).unwrap()
 }
 
 /// Version and image of what is wanted, and whether it is the operator's own.

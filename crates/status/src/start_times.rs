@@ -192,8 +192,8 @@ mod tests {
         let unsaid = operator("dns", &[("Progressing", false, 99)]);
         let cases: [(&[ClusterOperator], i64); 6] = [
             (&[], 10),
-            (&[earlier.clone()], 10),
-            (&[earlier, rests.clone()], 20),
+            (std::slice::from_ref(&earlier), 10),
+            (&[earlier.clone(), rests.clone()], 20),
             (&[later, rests.clone()], 25),
             (&[degraded, rests.clone()], 30),
             (&[unsaid, rests], 20),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockstep_api::Conditions;
 use lockstep_graph::Mode;
 use lockstep_graph::report::{Change, Effect, Failure, Phase, Report, RunError, percent, shown, summary};
-use lockstep_status::{Before, StartTimes, conditions};
+use lockstep_status::{Asked, Before, StartTimes, conditions};
 
 use super::Difference;
 
@@ -221,7 +221,7 @@ fn on_the_way<const N: usize>(failures: [Failure; N], waited: &[(&str, u64)]) ->
         times.look(*operator, now - Duration::from_secs(minutes * 60));
     }
     let before = Before { conditions: &Conditions::default(), has_history: true };
-    let [_, failing, progressing] = conditions(&report, before, &times, now);
+    let [_, failing, progressing] = conditions(&report, before, Asked::default(), &times, now);
     [failing, progressing]
         .map(|it| {
             let reason = if it.reason.is_empty() { String::new() } else { format!(" {}", it.reason) };

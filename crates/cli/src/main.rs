@@ -11,6 +11,7 @@ mod flow;
 mod lab;
 mod lab_operators;
 mod meta;
+mod operator;
 mod output;
 mod prune;
 mod rehearse;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Operator(args) => operator::run(&args),
         Command::Lab(args) => match args.command {
             LabCommand::Up(args) => lab::up(&args),
             LabCommand::Operators(args) => lab_operators::run(&args),

@@ -8,6 +8,7 @@ mod info_images;
 mod lab;
 mod mirror;
 mod new;
+mod operator;
 mod rehearse;
 mod release_diff;
 mod selection;
@@ -22,6 +23,7 @@ pub(crate) use info_images::InfoImageArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
 pub(crate) use mirror::{InstructionsArg, MirrorArgs, MirrorOutput};
 pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
+pub(crate) use operator::{OperatorArgs, OwnDeploymentArg};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
@@ -69,6 +71,9 @@ pub(crate) enum Command {
     Rehearse(Box<RehearseArgs>),
     /// Show a recorded run again.
     Replay(ReplayArgs),
+    /// Run inside a cluster: bring it to the release that its ClusterVersion asks for, keep it there, and report.
+    #[command(visible_alias = "start")]
+    Operator(Box<OperatorArgs>),
     /// Play a cluster: an embedded API server, scripted workloads and operators.
     Lab(LabArgs),
     /// Print the version of this command.

@@ -19,6 +19,9 @@ mod extracting;
 #[path = "compatibility/fixture.rs"]
 mod fixture;
 #[cfg(test)]
+#[path = "compatibility/history.rs"]
+mod history;
+#[cfg(test)]
 #[path = "compatibility/limits.rs"]
 mod limits;
 #[cfg(test)]
@@ -33,6 +36,15 @@ mod reading;
 #[cfg(test)]
 #[path = "compatibility/report.rs"]
 mod report;
+#[cfg(test)]
+#[path = "compatibility/requests.rs"]
+mod requests;
+#[cfg(test)]
+#[path = "compatibility/status.rs"]
+mod status;
+#[cfg(test)]
+#[path = "compatibility/upgradeable.rs"]
+mod upgradeable;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -71,13 +83,17 @@ the case and compares; what is not listed here and differs is a bug. D and a num
 <!-- Written by the suite `compatibility` from its list: LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test compatibility -->
 ";
 
-fn sections() -> [(&'static str, &'static [Difference]); 9] {
+fn sections() -> [(&'static str, &'static [Difference]); 13] {
     [
         ("Reading a release", reading::DIFFERENCES),
         ("Limits", limits::DIFFERENCES),
         ("Order and runs", order::DIFFERENCES),
         ("Reports", report::DIFFERENCES),
         ("ClusterVersion and the definitions", definitions::DIFFERENCES),
+        ("The status of ClusterVersion", status::DIFFERENCES),
+        ("History", history::DIFFERENCES),
+        ("Requests for a release", requests::DIFFERENCES),
+        ("Upgradeable", upgradeable::DIFFERENCES),
         ("Applying objects", apply::DIFFERENCES),
         ("Building releases", building::DIFFERENCES),
         ("Extracting", extracting::DIFFERENCES),

@@ -385,7 +385,8 @@ fn what_was_forced_is_remembered_with_the_release_and_kept_by_the_successor() {
     let message = told(&version.status, "ReleaseAccepted");
     assert!(message.contains("\nThe release was not verified: "), "{message}");
 
-    let successor = Report { loaded: loaded(&target), ..working_on(target) };
+    let local = Loaded { accepted_risks: "of the load".to_owned(), ..loaded(&target) };
+    let successor = Report { loaded: local, ..working_on(target) };
     version.status = after(&version, &successor, 7);
     assert_eq!(version.status.history[0].accepted_risks, risks);
 }

@@ -184,6 +184,9 @@ fn a_patch_update_in_the_middle_of_a_larger_one_is_remembered() {
             format!("warns {reason}: {text}")
         );
     }
+    let entries = history(&["P4.2.1", "C4.1.1"]);
+    let version = at("4.2.1", &json!({"conditions": list.clone(), "history": entries}));
+    assert_eq!(found("ClusterVersionUpgradeable", &version, "4.1.1"), None, "the way back is no retarget");
     let entries = history(&["P4.1.2", "C4.1.1"]);
     let version = at("4.1.2", &json!({"conditions": list, "history": entries}));
     assert_eq!(

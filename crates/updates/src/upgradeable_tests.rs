@@ -145,6 +145,7 @@ fn names_of_gates_of_the_specification() {
         ("ack-4.8-foo", "4.8.1", true),
         ("ack-4.8-foo", "4.9.1", false),
         ("ack-4.8-foo", "4.80.1", false),
+        ("ack-4.80-foo", "4.8.1", false),
         ("ack-4.123456-foo", "4.123456.0", true),
         ("ack-5.0-foo", "5.0.0-rc.1", true),
     ] {

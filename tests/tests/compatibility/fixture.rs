@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use lockstep_api::Time;
 use lockstep_graph::{Frontier, Graph, NodeId, Task, TaskId};
 use lockstep_payload::{Folder, LoadError, LoadOptions, Manifest, MemoryFiles, Release, Selection};
 use serde_json::json;
 
 pub(super) const HA: &str = "include.release.openshift.io/self-managed-high-availability";
+
+/// A moment at which nothing special happens.
+pub(super) fn a_time() -> Time {
+    serde_json::from_value(json!("2026-01-01T12:00:00Z")).unwrap()
+}
 
 /// A release without manifests.
 pub(super) fn a_release() -> MemoryFiles {

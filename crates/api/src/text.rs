@@ -1,6 +1,10 @@
 //! Text of unknown origin, made safe to show.
 
+mod mask;
+
 use std::borrow::Cow;
+
+pub use mask::masked;
 
 /// The text with every character that could drive a terminal or turn its direction shown as `�`.
 ///

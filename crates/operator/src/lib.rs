@@ -9,6 +9,7 @@
 
 mod asked;
 pub mod clock;
+pub mod events;
 mod gates;
 pub mod lease;
 pub mod metrics;

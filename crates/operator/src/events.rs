@@ -101,6 +101,7 @@ impl fmt::Debug for Recorder {
 
 /// Writes events until every [`Recorder`] is gone, then what is still to be written.
 ///
+/// The end is bounded by nothing but the time limits of requests: whoever ends a process gives it a moment and drops it.
 /// `seed` tells the names of this process's events from those of others.
 pub async fn pump(notes: Notes, server: Server, seed: &str, clock: impl Fn() -> Timestamp) {
     let Notes { mut notes, metrics } = notes;
@@ -118,11 +119,12 @@ pub async fn pump(notes: Notes, server: Server, seed: &str, clock: impl Fn() -> 
             Either::Right(_) => ledger.due(clock()),
             Either::Left((None, _)) => break,
         };
+        // The process ends: one try each.
+        let pauses: &[Duration] = if notes.is_closed() { &[] } else { &PAUSES };
         for write in writes {
-            send(&server, &mut ledger, write, clock(), &PAUSES, &metrics).await;
+            send(&server, &mut ledger, write, clock(), pauses, &metrics).await;
         }
     }
-    // The process ends: one try each.
     for write in ledger.due(Timestamp::MAX) {
         send(&server, &mut ledger, write, clock(), &[], &metrics).await;
     }

@@ -67,7 +67,7 @@ async fn note_becomes_an_event_and_repeats_become_one_patch() {
             recorder.record(Sort::Warning, "PreconditionBlock", "no");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
     })
     .await;
     let seen = seen.lock().unwrap();
@@ -97,6 +97,7 @@ async fn busy_server_is_asked_again_and_one_that_refuses_is_not() {
     let metrics = tell(server, async |recorder| {
         recorder.record(Sort::Normal, "A", "m");
         recorder.record(Sort::Normal, "B", "m");
+        tokio::time::sleep(Duration::from_mins(1)).await;
     })
     .await;
     let reasons: Vec<Value> =

@@ -25,7 +25,7 @@ pub const VERSION_PLACEHOLDER: &str = "0.0.1-snapshot";
 mod tests {
     use std::collections::BTreeMap;
 
-    const SOURCES: [(&str, &str); 10] = [
+    const SOURCES: [(&str, &str); 11] = [
         ("names", include_str!("names.rs")),
         ("annotation", include_str!("names/annotation.rs")),
         ("condition", include_str!("names/condition.rs")),

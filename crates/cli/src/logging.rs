@@ -28,7 +28,11 @@ const VARIABLE: &str = "RUST_LOG";
 pub(crate) fn begin(args: &LoggingArgs, instance: &str) -> anyhow::Result<Logging> {
     let chosen = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
     let filter = filter(args.verbosity, chosen.as_deref())?;
-    let layers = vec![layer(args.log_format, io::stderr().is_terminal(), || Masking(io::stderr())).with_filter(filter).boxed()];
+    let layers = vec![
+        layer(args.log_format, io::stderr().is_terminal(), || Masking(io::stderr()))
+            .with_filter(filter)
+            .boxed(),
+    ];
     #[cfg(feature = "otel")]
     let (layers, spans) = {
         let (layer, spans) = otel::layer(instance)?.unzip();
@@ -90,8 +94,8 @@ mod otel {
     //! Spans to an OpenTelemetry collector over HTTP with protobuf.
 
     use anyhow::Context as _;
-    use opentelemetry::trace::TracerProvider as _;
     use opentelemetry::KeyValue;
+    use opentelemetry::trace::TracerProvider as _;
     use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -116,10 +120,13 @@ mod otel {
                 .with_attribute(KeyValue::new("service.instance.id", instance.to_owned()))
                 .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
                 .build();
-            let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+            let provider =
+                SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
             let tracer = provider.tracer("lockstep");
             // Only our own: the exporter's requests would make spans of which requests are made.
-            let layer = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(EnvFilter::new("lockstep=debug"));
+            let layer = tracing_opentelemetry::layer()
+                .with_tracer(tracer)
+                .with_filter(EnvFilter::new("lockstep=debug"));
             return Ok(Some((layer.boxed(), Spans(provider))));
         }
         Ok(None)

@@ -10,6 +10,7 @@ mod exit;
 mod flow;
 mod lab;
 mod lab_operators;
+mod logging;
 mod meta;
 mod operator;
 mod output;

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::args::{OperatorArgs, OwnDeploymentArg};
 use crate::exit::{Outcome, UsageError};
 use crate::stop::Stop;
-use crate::{cluster, output};
+use crate::{cluster, logging, output};
 
 /// Two are enough for one loop and a few connections; each has a stack.
 const THREADS: usize = 2;
@@ -37,6 +37,8 @@ pub(crate) fn run(args: &OperatorArgs) -> anyhow::Result<Outcome> {
 
 async fn operate(args: &OperatorArgs) -> anyhow::Result<Outcome> {
     check(args)?;
+    let (seed, identity) = identity();
+    let _logging = logging::begin(&args.logging, &identity)?;
     let mut stop = Stop::new().context("waiting for signals")?;
     let cluster = cluster::connect(&args.cluster).await?;
     let metrics = Metrics::new();
@@ -55,14 +57,13 @@ async fn operate(args: &OperatorArgs) -> anyhow::Result<Outcome> {
         authorities,
     };
     let timing = timing(args, &server).await?;
-    let settings = settings(args, timing);
+    let settings = settings(args, timing, seed, identity.clone());
     let (ended, end) = watch::channel(false);
     let site = tokio::spawn(site(args, trusted, &host, server.clone(), end)?);
-    let seed = settings.identity.clone();
     let writer_server = server.clone();
     let told = tokio::spawn(async move {
         let now = Arc::clone(&clock);
-        events::pump(notes, writer_server, &seed, move || now()).await;
+        events::pump(notes, writer_server, &identity, move || now()).await;
     });
     let outcome = lockstep_operator::run(server, settings, host, stop.wait()).await;
     // What was noted is still written; who waits for it has a limit.
@@ -143,8 +144,7 @@ async fn timing(args: &OperatorArgs, server: &Server) -> anyhow::Result<Timing> 
     Ok(timing)
 }
 
-fn settings(args: &OperatorArgs, timing: Timing) -> Settings {
-    let seed = seed();
+fn settings(args: &OperatorArgs, timing: Timing, seed: u64, identity: String) -> Settings {
     let profile = if args.profile.is_empty() { profile::SELF_MANAGED_HIGH_AVAILABILITY } else { &args.profile };
     Settings {
         release_image: args.release_image.clone(),
@@ -164,13 +164,18 @@ fn settings(args: &OperatorArgs, timing: Timing) -> Settings {
         cache_limit: args.cache_limit.saturating_mul(1024 * 1024),
         retrieve_timeout: args.retrieve_timeout,
         unprovided_after: args.unprovided_after,
-        identity: format!("{}_{seed:016x}", host_name()),
+        identity,
         timing,
         seed,
     }
 }
 
-/// Different for every process.
+/// A number and a name that are different for every process.
+fn identity() -> (u64, String) {
+    let seed = seed();
+    (seed, format!("{}_{seed:016x}", host_name()))
+}
+
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     let mut hasher = RandomState::new().build_hasher();

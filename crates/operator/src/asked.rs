@@ -49,7 +49,8 @@ impl Asked {
         let usable = without_invalid(version.clone(), &invalid);
         let stays = stays(&version.status.history, own);
         let wanted = resolve(&usable.spec, &usable.status, own, stays);
-        let is_paused = version.metadata.annotations.get(annotation::PAUSED).is_some_and(|value| value == "true");
+        let is_paused =
+            version.metadata.annotations.get(annotation::PAUSED).is_some_and(|value| value == "true");
         Some(Self { version, invalid, wanted, is_paused })
     }
 
@@ -66,7 +67,8 @@ impl Asked {
         if self.wanted.is_own || newest.image == own.image || !was_left {
             return of_own(own);
         }
-        let release = Release { version: newest.version.clone(), image: newest.image.clone(), ..Release::default() };
+        let release =
+            Release { version: newest.version.clone(), image: newest.image.clone(), ..Release::default() };
         Wanted { release, force: true, is_own: false, remark: None }
     }
 }

@@ -88,7 +88,8 @@ fn clearing_the_request_on_the_way_goes_back() {
 fn what_was_enabled_stays_enabled_and_is_implicit() {
     let mut world = world(None, &[]);
     let mut version = world.raw_version().unwrap().clone();
-    version["spec"]["capabilities"] = json!({"baselineCapabilitySet": "None", "additionalEnabledCapabilities": ["Console"]});
+    version["spec"]["capabilities"] =
+        json!({"baselineCapabilitySet": "None", "additionalEnabledCapabilities": ["Console"]});
     version["status"]["capabilities"] = json!({"enabledCapabilities": ["Build"]});
     version["spec"]["overrides"] =
         json!([{"group": "apps", "kind": "Deployment", "namespace": "a", "name": "b", "unmanaged": true}]);
@@ -114,13 +115,19 @@ fn registries_are_reached_as_the_cluster_says() {
     world.put(Source::TrustedCa, named("trusted-ca-bundle", json!({"data": {"ca-bundle.crt": "PEM"}})));
     world.put(
         Source::Proxy,
-        named("cluster", json!({"spec": {"httpProxy": "not this"}, "status": {"httpsProxy": "http://p", "noProxy": ""}})),
+        named(
+            "cluster",
+            json!({"spec": {"httpProxy": "not this"}, "status": {"httpsProxy": "http://p", "noProxy": ""}}),
+        ),
     );
     world.put(Source::DigestMirrors, named("a", json!({"kind": "ImageDigestMirrorSet"})));
     let access = access(&world);
     assert_eq!(access.pull_secret.as_deref(), Some(b"{}".as_slice()));
     assert_eq!(access.certificates.as_deref(), Some(b"PEM".as_slice()));
-    assert_eq!((access.http_proxy, access.https_proxy.as_deref(), access.no_proxy), (None, Some("http://p"), None));
+    assert_eq!(
+        (access.http_proxy, access.https_proxy.as_deref(), access.no_proxy),
+        (None, Some("http://p"), None)
+    );
     assert_eq!(access.mirror_sets.len(), 1);
 }
 

@@ -20,7 +20,7 @@ use lockstep_updates::request::Wanted;
 use tokio::time::{Instant, sleep_until};
 
 use crate::asked::{Asked, Choice};
-use crate::events::Sort;
+use crate::notice::{Notice, Tone};
 use crate::host::Host;
 use crate::retrieve::{Cache, LoadFailure, Retrieved, Retriever};
 use crate::settings::Settings;
@@ -187,13 +187,13 @@ impl Core {
         due.into_iter().flatten().fold(now + TICK, Instant::min)
     }
 
-    fn tell(&self, sort: Sort, reason: &'static str, message: impl Into<String>) {
+    fn tell(&self, tone: Tone, reason: &'static str, message: impl Into<String>) {
         let message = message.into();
-        match sort {
-            Sort::Normal => tracing::info!(reason, "{message}"),
-            Sort::Warning => tracing::warn!(reason, "{message}"),
+        match tone {
+            Tone::Normal => tracing::info!(reason, "{message}"),
+            Tone::Warning => tracing::warn!(reason, "{message}"),
         }
-        self.host.events.record(sort, reason, message);
+        self.host.events.record(Notice { tone, reason, message });
     }
 
     fn asked(&self) -> Option<Asked> {

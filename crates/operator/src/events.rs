@@ -19,21 +19,13 @@ use lockstep_apply::kinds::Resource;
 use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::{Call, DryRun, Server};
 
+use crate::Notice;
 use crate::metrics::Metrics;
 use ledger::{Act, Ledger, Write};
 
-/// How serious an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sort {
-    /// Something that was to be expected.
-    Normal,
-    /// Something that somebody should look at.
-    Warning,
-}
-
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum About {
+enum About {
     /// The ClusterVersion.
     ClusterVersion,
     /// The lease that elects the replica at work.
@@ -41,12 +33,10 @@ pub enum About {
 }
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 struct Note {
     about: About,
-    sort: Sort,
-    reason: String,
-    message: String,
+    notice: Notice,
 }
 
 /// Takes notes; copies write to the same place.
@@ -77,17 +67,17 @@ pub fn channel(metrics: Metrics) -> (Recorder, Notes) {
 
 impl Recorder {
     /// Notes something about the ClusterVersion; never waits.
-    pub fn record(&self, sort: Sort, reason: impl Into<String>, message: impl Into<String>) {
-        self.note(About::ClusterVersion, sort, reason.into(), message.into());
+    pub fn record(&self, notice: Notice) {
+        self.note(About::ClusterVersion, notice);
     }
 
     /// Notes something about the lease; never waits.
-    pub fn record_lease(&self, sort: Sort, reason: impl Into<String>, message: impl Into<String>) {
-        self.note(About::Lease, sort, reason.into(), message.into());
+    pub fn record_lease(&self, notice: Notice) {
+        self.note(About::Lease, notice);
     }
 
-    fn note(&self, about: About, sort: Sort, reason: String, message: String) {
-        if self.notes.try_send(Note { about, sort, reason, message }).is_err() {
+    fn note(&self, about: About, notice: Notice) {
+        if self.notes.try_send(Note { about, notice }).is_err() {
             self.metrics.event_dropped();
         }
     }
@@ -101,6 +91,7 @@ impl fmt::Debug for Recorder {
 
 /// Writes events until every [`Recorder`] is gone, then what is still to be written.
 ///
+/// The end is bounded by nothing but the time limits of requests: whoever ends a process gives it a moment and drops it.
 /// `seed` tells the names of this process's events from those of others.
 pub async fn pump(notes: Notes, server: Server, seed: &str, clock: impl Fn() -> Timestamp) {
     let Notes { mut notes, metrics } = notes;
@@ -118,11 +109,12 @@ pub async fn pump(notes: Notes, server: Server, seed: &str, clock: impl Fn() -> 
             Either::Right(_) => ledger.due(clock()),
             Either::Left((None, _)) => break,
         };
+        // The process ends: one try each.
+        let pauses: &[Duration] = if notes.is_closed() { &[] } else { &PAUSES };
         for write in writes {
-            send(&server, &mut ledger, write, clock(), &PAUSES, &metrics).await;
+            send(&server, &mut ledger, write, clock(), pauses, &metrics).await;
         }
     }
-    // The process ends: one try each.
     for write in ledger.due(Timestamp::MAX) {
         send(&server, &mut ledger, write, clock(), &[], &metrics).await;
     }

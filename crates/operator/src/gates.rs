@@ -77,7 +77,9 @@ impl GateTask {
         let form = FORMS.iter().find(|(one, ..)| *one == why.reason);
         let message = health::reference_message(&why.reason, &[&self.name]);
         let failure = match form.zip(message) {
-            Some(((one, several, plural), message)) => Failure::new(one, message).with_plural(several, plural),
+            Some(((one, several, plural), message)) => {
+                Failure::new(one, message).with_plural(several, plural)
+            }
             None => Failure::new(reason::UPDATE_PAYLOAD_RESOURCE_NOT_FOUND, why.sentence.clone()),
         };
         let task = FailedTask { text: self.text.clone(), role: Role::Gate };
@@ -139,8 +141,9 @@ mod tests {
             (live("True", "False", "2"), [None; 3]),
         ];
         for (live, expected) in rows {
-            let found = [Mode::Installing, Mode::Updating, Mode::Reconciling]
-                .map(|mode| gate().failure(Some(&live), mode).map(|failure| (failure.reason, failure.effect)));
+            let found = [Mode::Installing, Mode::Updating, Mode::Reconciling].map(|mode| {
+                gate().failure(Some(&live), mode).map(|failure| (failure.reason, failure.effect))
+            });
             assert_eq!(found, expected, "{live}");
         }
     }

@@ -245,7 +245,9 @@ impl Held {
                                 }
                                 self.lease = lease;
                             }
-                            Ok(Err(Refusal::NotFound)) => return Lost::Taken("nobody: it was deleted".to_owned()),
+                            Ok(Err(Refusal::NotFound)) => {
+                                return Lost::Taken("nobody: it was deleted".to_owned());
+                            }
                             Ok(Err(refusal)) => why = refusal.to_string(),
                             Err(_) => {}
                         }
@@ -306,7 +308,8 @@ mod tests {
 
     #[test]
     fn times_that_would_allow_two_writers_are_refused() {
-        let timing = |duration, renew_deadline, retry_period| Timing { duration, renew_deadline, retry_period };
+        let timing =
+            |duration, renew_deadline, retry_period| Timing { duration, renew_deadline, retry_period };
         for good in [Timing::REFERENCE, Timing::SINGLE_NODE, timing(seconds(5), seconds(4), seconds(1))] {
             assert_eq!(good.check(), Ok(()));
         }

@@ -15,6 +15,7 @@ mod gates;
 mod host;
 pub mod lease;
 pub mod metrics;
+mod notice;
 mod retrieve;
 pub mod serve;
 mod settings;
@@ -29,9 +30,9 @@ use lockstep_api::names::object;
 use lockstep_apply::server::Server;
 
 use crate::core::Core;
-use crate::events::Sort;
 use crate::lease::Candidate;
 pub use host::{Authorities, Host};
+pub use notice::{Notice, Tone};
 pub use settings::{OwnDeployment, Settings};
 
 /// Why an operator stopped.
@@ -92,7 +93,7 @@ pub async fn run(
         };
         tracing::info!("the lease is ours");
         let became = format!("{} became leader", settings.identity);
-        host.events.record_lease(Sort::Normal, "LeaderElection", became);
+        host.events.record_lease(Notice::normal("LeaderElection", became));
         host.metrics.leading(true);
         let mut core = Core::new(server.clone(), settings.clone(), host.clone())?;
         let end = tokio::select! {
@@ -114,7 +115,7 @@ pub async fn run(
             Err(lost) => {
                 tracing::warn!("{lost}; the work is stopped");
                 let stopped = format!("{} stopped leading", settings.identity);
-                host.events.record_lease(Sort::Warning, "LeaderElection", stopped);
+                host.events.record_lease(Notice::warning("LeaderElection", stopped));
             }
         }
     }

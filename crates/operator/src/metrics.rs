@@ -180,7 +180,7 @@ impl Metrics {
         }
     }
 
-    /// A release could not be loaded; `step` is the reason that ReleaseAccepted has.
+    /// A release could not be loaded; `step` is the reason that `ReleaseAccepted` has.
     pub fn load_failed(&self, step: &str) {
         self.0.load_failures.get_or_create(&Step { step: step.to_owned() }).inc();
     }

@@ -55,7 +55,8 @@ pub(crate) struct LoadFailure {
 }
 
 /// What nobody can say yet.
-const UNVERIFIED: &str = "signatures are not checked by this version; only the digest of its content was compared";
+const UNVERIFIED: &str =
+    "signatures are not checked by this version; only the digest of its content was compared";
 
 // === impl Retriever ===
 

@@ -40,7 +40,10 @@ fn who_needs_time_is_told_at_once_and_a_problem_only_when_it_lasts() {
     assert_eq!(told(&tracker, Mode::Updating, &dns("False", "1"), start), None);
     let later = start + PATIENCE;
     assert_eq!(tracker.next_look(start), Some(later));
-    assert_eq!(told(&tracker, Mode::Updating, &dns("False", "1"), later), Some("ClusterOperatorNotAvailable"));
+    assert_eq!(
+        told(&tracker, Mode::Updating, &dns("False", "1"), later),
+        Some("ClusterOperatorNotAvailable")
+    );
     assert_eq!(tracker.waited_operators(), ["dns"]);
 }
 

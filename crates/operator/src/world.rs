@@ -76,7 +76,9 @@ impl World {
             Seen::Synced { .. } => {
                 let fresh = self.fresh.remove(&source);
                 let is_first = self.known.insert(source);
-                let Some((fresh, objects)) = fresh.zip(self.objects.get_mut(&source)) else { return is_first };
+                let Some((fresh, objects)) = fresh.zip(self.objects.get_mut(&source)) else {
+                    return is_first;
+                };
                 let before = objects.len();
                 objects.retain(|name, _| fresh.contains(name));
                 is_first || objects.len() != before

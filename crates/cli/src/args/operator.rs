@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use lockstep_api::capability::KNOWN;
 
 use super::cluster::{ClusterArgs, duration};
-use super::InstallOrderArg;
+use super::{InstallOrderArg, LoggingArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -64,6 +64,8 @@ pub(crate) struct OperatorArgs {
     pub(crate) lease: LeaseArgs,
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) logging: LoggingArgs,
     #[command(flatten)]
     pub(crate) reference: ReferenceArgs,
     #[command(flatten)]

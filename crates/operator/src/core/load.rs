@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{Core, Got, LOADED, Loading, Purpose, Refused, about, of_metadata};
 use crate::asked::{Asked, Choice, access};
-use crate::events::Sort;
+use crate::notice::Tone;
 use crate::retrieve::{LoadFailure, Retrieved};
 
 /// First and longest pause before a release that could not be got is tried again.
@@ -30,7 +30,7 @@ impl Core {
         let about = about(&version, &desired.image);
         if matches!(purpose, Purpose::Target(_)) {
             let message = format!("Retrieving and verifying payload {about}");
-            self.tell(Sort::Normal, reason::RETRIEVE_PAYLOAD, &message);
+            self.tell(Tone::Normal, reason::RETRIEVE_PAYLOAD, &message);
             self.loaded = Loaded {
                 step: reason::RETRIEVE_PAYLOAD,
                 message,
@@ -80,7 +80,7 @@ impl Core {
         let mut all_risks = risks;
         if let Purpose::Target(wanted) = purpose {
             let about = about(&found, image);
-            self.tell(Sort::Normal, reason::LOAD_PAYLOAD, format!("Loading payload {about}"));
+            self.tell(Tone::Normal, reason::LOAD_PAYLOAD, format!("Loading payload {about}"));
             let expected = &wanted.release.version;
             if !expected.is_empty() && *expected != found {
                 return Err(LoadFailure {
@@ -105,13 +105,13 @@ impl Core {
                     Decision::Accepted { risks } => {
                         if !risks.is_empty() {
                             let text = format!("precondition warning for payload loaded {about}: {risks}");
-                            self.tell(Sort::Warning, reason::PRECONDITION_WARN, text);
+                            self.tell(Tone::Warning, reason::PRECONDITION_WARN, text);
                             let parts = [all_risks, risks];
                             let parts = parts.into_iter().filter(|part| !part.is_empty());
                             all_risks = parts.collect::<Vec<_>>().join("\n");
                         }
                         let text = format!("preconditions passed for payload loaded {about}");
-                        self.tell(Sort::Normal, reason::PRECONDITIONS_PASSED, text);
+                        self.tell(Tone::Normal, reason::PRECONDITIONS_PASSED, text);
                     }
                 }
             }
@@ -151,7 +151,7 @@ impl Core {
             let architecture = architecture(release);
             let about = about(&found, image);
             let message = format!("Payload loaded {about} architecture={architecture:?}");
-            self.tell(Sort::Normal, LOADED, &message);
+            self.tell(Tone::Normal, LOADED, &message);
             self.loaded = Loaded {
                 step: LOADED,
                 message,
@@ -197,7 +197,7 @@ impl Core {
                 (reason::RETRIEVE_PAYLOAD_FAILED, format!("Retrieving payload failed {about} failure={message}"))
             }
         };
-        self.tell(Sort::Warning, event, &text);
+        self.tell(Tone::Warning, event, &text);
         self.host.metrics.load_failed(step);
         self.loaded = Loaded {
             step,

@@ -17,7 +17,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{Accepted, Core};
 use crate::asked::Choice;
-use crate::events::Sort;
+use crate::notice::Tone;
 use crate::gates::GateTask;
 use crate::settings::OwnDeployment;
 use crate::tracker::Tracker;
@@ -135,7 +135,7 @@ impl Core {
             // Nothing starts: the cluster is where it should be.
             Mode::Reconciling => return,
         };
-        self.tell(Sort::Normal, reason, format!("{verb} {version}"));
+        self.tell(Tone::Normal, reason, format!("{verb} {version}"));
     }
 
     /// The Deployment `cluster-version-operator` of a release, and whether it runs this operator.
@@ -163,7 +163,7 @@ impl Core {
              applies it)"
         );
         selection.overrides.push(Override { group, kind, namespace, name, unmanaged: true, ..Override::default() });
-        self.tell(Sort::Warning, "OperatorDeploymentSkipped", &text);
+        self.tell(Tone::Warning, "OperatorDeploymentSkipped", &text);
         text
     }
 
@@ -189,15 +189,15 @@ impl Core {
             }
             Happening::Repaired { object, .. } => {
                 let text = format!("{object} was changed by somebody and is restored");
-                Some((Sort::Normal, "DriftRepaired", text))
+                Some((Tone::Normal, "DriftRepaired", text))
             }
             Happening::Fighting { object, field, manager, rounds, .. } => Some((
-                Sort::Warning,
+                Tone::Warning,
                 "Fighting",
                 format!("{field} of {object} is changed by {manager} again and again ({rounds} times)"),
             )),
             Happening::Overridden { object, fields } => Some((
-                Sort::Warning,
+                Tone::Warning,
                 "AdmissionOverrides",
                 format!("admission of the cluster overrides the release in {object}: {}", fields.join(", ")),
             )),
@@ -218,8 +218,8 @@ impl Core {
         let is_handed_over = matches!(event.what, Happening::Done { task } if work.successor == Some(task));
         let is_complete = !work.is_complete && work.tracker.is_complete();
         work.is_complete |= is_complete;
-        if let Some((sort, reason, text)) = notice {
-            self.tell(sort, reason, text);
+        if let Some((tone, reason, text)) = notice {
+            self.tell(tone, reason, text);
         }
         if is_complete {
             self.complete();
@@ -238,7 +238,7 @@ impl Core {
         };
         self.phase = self.phase.after_success();
         if let Some((reason, message)) = notice {
-            self.tell(Sort::Normal, reason, message);
+            self.tell(Tone::Normal, reason, message);
         }
     }
 
@@ -246,7 +246,7 @@ impl Core {
     fn hand_over(&mut self) {
         let version = self.accepted.as_ref().map(|accepted| accepted.release.version.clone()).unwrap_or_default();
         let text = format!("the operator of {version} is deployed and does the rest of the update");
-        self.tell(Sort::Normal, "OperatorReplaced", text);
+        self.tell(Tone::Normal, "OperatorReplaced", text);
         self.is_leaving = true;
         if let Some(work) = &mut self.work {
             // No request goes out any more; what was done is still told.

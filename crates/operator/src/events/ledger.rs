@@ -11,13 +11,24 @@ use lockstep_api::Time;
 use lockstep_api::names::{group, kind, namespace, object};
 use lockstep_api::text::masked;
 
-use super::{About, Note, Sort};
+use super::{About, Note};
+use crate::{Notice, Tone};
 
 /// The events of the last minutes.
 #[derive(Debug)]
 pub(super) struct Ledger {
     seed: String,
-    entries: BTreeMap<Note, Entry>,
+    entries: BTreeMap<Key, Entry>,
+}
+
+/// What makes events the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    about: About,
+    is_warning: bool,
+    reason: &'static str,
+    /// Empty for the event that stands for all further messages of a reason: no note has an empty one.
+    message: String,
 }
 
 /// A write of one event.
@@ -68,27 +79,27 @@ impl Ledger {
     }
 
     /// Takes a note; gives what is to be written at once.
-    pub(super) fn take(&mut self, mut note: Note, now: Timestamp) -> Option<Write> {
+    pub(super) fn take(&mut self, note: Note, now: Timestamp) -> Option<Write> {
         self.entries.retain(|_, entry| entry.is_unwritten || now.duration_since(entry.last) < WINDOW);
-        note.message = bounded(&masked(&note.message), LONGEST_MESSAGE);
-        let mut message = note.message.clone();
-        if !self.entries.contains_key(&note) && self.messages(&note) >= MOST_MESSAGES {
+        let Note { about, notice: Notice { tone, reason, message } } = note;
+        let mut message = bounded(&masked(&message), LONGEST_MESSAGE);
+        let mut key = Key { about, is_warning: tone == Tone::Warning, reason, message: message.clone() };
+        if !self.entries.contains_key(&key) && self.messages(&key) >= MOST_MESSAGES {
             message = bounded(&format!("{COMBINED}{message}"), LONGEST_MESSAGE);
-            // No note has an empty message, so this is the place of all further ones of the reason.
-            note.message.clear();
+            key.message.clear();
         }
-        if let Some(entry) = self.entries.get_mut(&note) {
+        if let Some(entry) = self.entries.get_mut(&key) {
             entry.count += 1;
             entry.last = now;
             entry.message = message;
             entry.is_unwritten = true;
             return (now.duration_since(entry.written) >= WRITE_EVERY).then(|| entry.patch(now));
         }
-        let name = name(&self.seed, &note, now);
+        let name = name(&self.seed, &key, now);
         let entry =
             Entry { name, message, count: 1, first: now, last: now, written: now, is_unwritten: false };
-        let write = entry.create(&note);
-        self.entries.insert(note, entry);
+        let write = entry.create(&key);
+        self.entries.insert(key, entry);
         Some(write)
     }
 
@@ -107,9 +118,9 @@ impl Ledger {
 
     /// An event is gone from the server: the same one as a new one.
     pub(super) fn renew(&mut self, name: &str, now: Timestamp) -> Option<Write> {
-        let (note, entry) = self.entries.iter_mut().find(|(_, entry)| entry.name == name)?;
-        entry.name = self::name(&self.seed, note, now);
-        Some(entry.create(note))
+        let (key, entry) = self.entries.iter_mut().find(|(_, entry)| entry.name == name)?;
+        entry.name = self::name(&self.seed, key, now);
+        Some(entry.create(key))
     }
 
     /// An event could not be written: the next note like it begins anew.
@@ -118,9 +129,10 @@ impl Ledger {
     }
 
     /// How many different messages the reason of a note has had.
-    fn messages(&self, note: &Note) -> usize {
-        let is_alike = |it: &&Note| {
-            (it.about, it.sort, &it.reason) == (note.about, note.sort, &note.reason) && !it.message.is_empty()
+    fn messages(&self, of: &Key) -> usize {
+        let is_alike = |key: &&Key| {
+            (key.about, key.is_warning, key.reason) == (of.about, of.is_warning, of.reason)
+                && !key.message.is_empty()
         };
         self.entries.keys().filter(is_alike).count()
     }
@@ -141,8 +153,8 @@ impl Entry {
         Write { name: self.name.clone(), act: Act::Patch(operations) }
     }
 
-    fn create(&self, note: &Note) -> Write {
-        let (api_version, kind) = match note.about {
+    fn create(&self, key: &Key) -> Write {
+        let (api_version, kind) = match key.about {
             About::ClusterVersion => (format!("{}/v1", group::CONFIG), kind::CLUSTER_VERSION),
             About::Lease => (format!("{}/v1", group::COORDINATION), kind::LEASE),
         };
@@ -153,8 +165,8 @@ impl Entry {
             "metadata": {"name": self.name, "namespace": namespace::CLUSTER_VERSION},
             "involvedObject": {"apiVersion": api_version, "kind": kind, "name": object::VERSION,
                 "namespace": namespace::CLUSTER_VERSION},
-            "type": match note.sort { Sort::Normal => "Normal", Sort::Warning => "Warning" },
-            "reason": note.reason,
+            "type": if key.is_warning { "Warning" } else { "Normal" },
+            "reason": key.reason,
             "message": self.message,
             "count": self.count,
             "firstTimestamp": Time::from(self.first),
@@ -167,9 +179,9 @@ impl Entry {
 }
 
 /// A name that no other event has, and that the same event would have again.
-fn name(seed: &str, note: &Note, now: Timestamp) -> String {
+fn name(seed: &str, key: &Key, now: Timestamp) -> String {
     let mut hash = Sha256::new();
-    for part in [seed, &note.reason, &note.message, &now.as_nanosecond().to_string()] {
+    for part in [seed, key.reason, &key.message, &now.as_nanosecond().to_string()] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -199,9 +211,8 @@ mod tests {
         Timestamp::from_second(1_767_225_600 + seconds).unwrap()
     }
 
-    fn note(reason: &str, message: &str) -> Note {
-        let (reason, message) = (reason.to_owned(), message.to_owned());
-        Note { about: About::ClusterVersion, sort: Sort::Normal, reason, message }
+    fn note(reason: &'static str, message: &str) -> Note {
+        Note { about: About::ClusterVersion, notice: Notice::normal(reason, message) }
     }
 
     fn created(write: Option<Write>) -> Value {

@@ -64,10 +64,10 @@ async fn note_becomes_an_event_and_repeats_become_one_patch() {
     let (server, seen) = a_server(&[]);
     let metrics = tell(server, async |recorder| {
         for _ in 0..50 {
-            recorder.record(Sort::Warning, "PreconditionBlock", "no");
+            recorder.record(Notice::warning("PreconditionBlock", "no"));
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
     })
     .await;
     let seen = seen.lock().unwrap();
@@ -84,8 +84,8 @@ async fn note_becomes_an_event_and_repeats_become_one_patch() {
 async fn what_was_held_back_is_written_when_the_process_ends() {
     let (server, seen) = a_server(&[]);
     tell(server, async |recorder| {
-        recorder.record(Sort::Normal, "R", "m");
-        recorder.record(Sort::Normal, "R", "m");
+        recorder.record(Notice::normal("R", "m"));
+        recorder.record(Notice::normal("R", "m"));
     })
     .await;
     assert_eq!(seen.lock().unwrap()[1].2[0]["value"], 2);
@@ -95,8 +95,9 @@ async fn what_was_held_back_is_written_when_the_process_ends() {
 async fn busy_server_is_asked_again_and_one_that_refuses_is_not() {
     let (server, seen) = a_server(&[503, 503, 201, 403]);
     let metrics = tell(server, async |recorder| {
-        recorder.record(Sort::Normal, "A", "m");
-        recorder.record(Sort::Normal, "B", "m");
+        recorder.record(Notice::normal("A", "m"));
+        recorder.record(Notice::normal("B", "m"));
+        tokio::time::sleep(Duration::from_mins(1)).await;
     })
     .await;
     let reasons: Vec<Value> =
@@ -111,7 +112,7 @@ async fn flood_before_a_dead_server_is_dropped_and_counted_and_nobody_waits() {
     let metrics = tell(server, async |recorder| {
         let begin = Instant::now();
         for number in 0..1000 {
-            recorder.record(Sort::Normal, format!("R{number}"), "m");
+            recorder.record(Notice::normal("R", format!("m{number}")));
         }
         assert_eq!(begin.elapsed(), Duration::ZERO);
     })
@@ -123,9 +124,9 @@ async fn flood_before_a_dead_server_is_dropped_and_counted_and_nobody_waits() {
 async fn event_that_is_gone_when_it_is_counted_is_created_again() {
     let (server, seen) = a_server(&[201, 404]);
     let metrics = tell(server, async |recorder| {
-        recorder.record(Sort::Normal, "R", "m");
+        recorder.record(Notice::normal("R", "m"));
         tokio::time::sleep(Duration::from_secs(20)).await;
-        recorder.record(Sort::Normal, "R", "m");
+        recorder.record(Notice::normal("R", "m"));
     })
     .await;
     let seen = seen.lock().unwrap();

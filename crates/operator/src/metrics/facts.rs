@@ -59,7 +59,7 @@ pub struct Installer {
     pub(super) invoker: String,
 }
 
-/// Stands for an entry that a ConfigMap should have.
+/// Stands for an entry that a `ConfigMap` should have.
 const MISSING: &str = "<missing>";
 /// The sort of an installation that was not run by the installer itself.
 const OTHER: &str = "other";
@@ -78,7 +78,7 @@ impl Version {
 // === impl Installer ===
 
 impl Installer {
-    /// Reads it from the data of the two ConfigMaps that installers leave behind, `None` where there is none.
+    /// Reads it from the data of the two `ConfigMap`s that installers leave behind, `None` where there is none.
     ///
     /// *Order*: the one of the installer itself, then the one of those who only made manifests with it.
     pub fn of(

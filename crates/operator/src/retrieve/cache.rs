@@ -44,7 +44,8 @@ impl Cache {
 
     /// Keeps the files of a release, and lets go of those that were of no use for the longest time.
     pub(crate) fn keep(&self, digest: &str, files: &dyn Files) -> io::Result<()> {
-        let (path, unfinished) = (self.path(digest), self.folder.join(format!(".new-{}", std::process::id())));
+        let (path, unfinished) =
+            (self.path(digest), self.folder.join(format!(".new-{}", std::process::id())));
         let _ = fs::remove_dir_all(&unfinished);
         for folder in FOLDERS {
             let place = unfinished.join(folder.as_str());

@@ -38,7 +38,7 @@ const STREAMS: u32 = 16;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection that lasts longer is ended after the request that it is in, so that a certificate that was replaced
 /// leaves the wire, too.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
+const LONGEST: Duration = Duration::from_mins(15);
 /// How long requests get to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(1);
 /// The pause after a failed accept: usually there are no file descriptors left, and asking again would only burn time.

@@ -89,7 +89,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn loop_that_works_too_long_is_dead_and_one_that_rests_is_not() {
-        let health = Health::new(Duration::from_secs(60));
+        let health = Health::new(Duration::from_mins(1));
         health.beat("sync");
         health.beat("lease");
         health.rest("lease");
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn ready_is_what_was_last_said() {
-        let health = Health::new(Duration::from_secs(60));
+        let health = Health::new(Duration::from_mins(1));
         assert!(!health.is_ready().is_good);
         health.ready("standing by");
         assert_eq!(health.is_ready(), Answer { is_good: true, sentence: "standing by".into() });

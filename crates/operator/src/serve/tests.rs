@@ -111,7 +111,7 @@ impl Fixture {
             ServeOptions::new("127.0.0.1:0", path("tls.crt"), path("tls.key"), authorities, clock);
         options.check_every = Duration::ZERO;
         change(&mut options);
-        let (metrics, health) = (Metrics::new(), Health::new(Duration::from_secs(60)));
+        let (metrics, health) = (Metrics::new(), Health::new(Duration::from_mins(1)));
         let reviews = Arc::new(AtomicUsize::new(0));
         let server = token_reviews(Arc::clone(&reviews));
         let listening = bind(options, metrics.clone(), health.clone(), server).await.unwrap();

@@ -64,7 +64,7 @@ pub(super) enum CertificateError {
 #[derive(Debug)]
 pub(super) struct Certificate {
     settings: TlsSettings,
-    certificate: PathBuf,
+    chain: PathBuf,
     key: PathBuf,
     check_every: Duration,
     state: Mutex<State>,
@@ -88,7 +88,7 @@ const TLS13_ONLY: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 // === impl TlsSettings ===
 
 impl TlsSettings {
-    /// TLS 1.2 and 1.3 with ECDHE and AES-GCM or ChaCha20.
+    /// TLS 1.2 and 1.3 with ECDHE and AES-GCM or `ChaCha20`.
     pub fn new() -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         Self { provider, versions: rustls::ALL_VERSIONS }
@@ -166,13 +166,8 @@ fn is_same_suite(known: &str, name: &str) -> bool {
 // === impl Certificate ===
 
 impl Certificate {
-    pub(super) fn new(
-        settings: TlsSettings,
-        certificate: PathBuf,
-        key: PathBuf,
-        check_every: Duration,
-    ) -> Self {
-        Self { settings, certificate, key, check_every, state: Mutex::default() }
+    pub(super) fn new(settings: TlsSettings, chain: PathBuf, key: PathBuf, check_every: Duration) -> Self {
+        Self { settings, chain, key, check_every, state: Mutex::default() }
     }
 
     /// What the next handshake uses; `None` while there is no certificate that works.
@@ -189,7 +184,7 @@ impl Certificate {
         match self.read(&state.files) {
             Ok(None) => {}
             Ok(Some((files, config))) => {
-                tracing::info!(file = %self.certificate.display(), "the serving certificate is in use");
+                tracing::info!(file = %self.chain.display(), "the serving certificate is in use");
                 state.files = files;
                 state.config = Some(Arc::new(config));
             }
@@ -207,14 +202,14 @@ impl Certificate {
         &self,
         known: &(Vec<u8>, Vec<u8>),
     ) -> Result<Option<((Vec<u8>, Vec<u8>), ServerConfig)>, CertificateError> {
-        let files = (read(&self.certificate)?, read(&self.key)?);
+        let files = (read(&self.chain)?, read(&self.key)?);
         if files == *known {
             return Ok(None);
         }
         let chain: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(&files.0).filter_map(Result::ok).collect();
         if chain.is_empty() {
-            return Err(CertificateError::NoCertificate(self.certificate.clone()));
+            return Err(CertificateError::NoCertificate(self.chain.clone()));
         }
         let key =
             PrivateKeyDer::from_pem_slice(&files.1).map_err(|_| CertificateError::NoKey(self.key.clone()))?;

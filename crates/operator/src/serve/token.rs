@@ -32,7 +32,7 @@ struct Known {
 }
 
 /// A reader comes twice a minute: it costs one question in two minutes.
-const GOOD_FOR: Duration = Duration::from_secs(120);
+const GOOD_FOR: Duration = Duration::from_mins(2);
 /// Somebody who was refused may have got rights since.
 const BAD_FOR: Duration = Duration::from_secs(10);
 /// How many answers are remembered.

@@ -105,10 +105,13 @@ impl Watches {
                 }
                 Vec::new()
             }
-            Seen::Gone(definition) => find(&definition).map(|source| self.close(source, world)).unwrap_or_default(),
+            Seen::Gone(definition) => {
+                find(&definition).map(|source| self.close(source, world)).unwrap_or_default()
+            }
             Seen::Synced { .. } if !self.are_definitions_known => {
                 self.are_definitions_known = true;
-                let is_missing = |source: &Source| source.definition().is_some() && !self.open.contains_key(source);
+                let is_missing =
+                    |source: &Source| source.definition().is_some() && !self.open.contains_key(source);
                 Source::ALL.into_iter().filter(is_missing).filter(|source| world.absent(*source)).collect()
             }
             Seen::Synced { .. } | Seen::Restarted => Vec::new(),

@@ -179,8 +179,9 @@ fn bad_bundle(name: &str, why: &str) -> StoreError {
 /// The proxies of a cluster.
 fn proxies(cluster: &ClusterAccess) -> Result<Vec<Proxy>, StoreError> {
     let except = || cluster.no_proxy.as_deref().and_then(NoProxy::from_string);
-    let wrong =
-        |scheme: &str| StoreError::Refused(format!("the {scheme} proxy of the cluster is no address of a proxy"));
+    let wrong = |scheme: &str| {
+        StoreError::Refused(format!("the {scheme} proxy of the cluster is no address of a proxy"))
+    };
     let mut found = Vec::new();
     if let Some(url) = &cluster.http_proxy {
         found.push(Proxy::http(url).map_err(|_| wrong("http"))?.no_proxy(except()));

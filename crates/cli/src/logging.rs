@@ -93,13 +93,25 @@ impl<W: Write> Write for Masking<W> {
 mod otel {
     //! Spans to an OpenTelemetry collector over HTTP with protobuf.
 
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use anyhow::Context as _;
     use opentelemetry::KeyValue;
     use opentelemetry::trace::TracerProvider as _;
     use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
     use opentelemetry_sdk::Resource;
-    use opentelemetry_sdk::trace::SdkTracerProvider;
+    use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+    use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter as Export};
+    use tokio::runtime::Handle;
     use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+    /// Sends spans from the runtime: those who collect them have a thread of their own, where no request can be made.
+    #[derive(Debug)]
+    struct FromRuntime {
+        exporter: Arc<SpanExporter>,
+        runtime: Handle,
+    }
 
     /// Sends what is left when it is dropped.
     pub(super) struct Spans(SdkTracerProvider);
@@ -115,6 +127,7 @@ mod otel {
             // NB: the exporter reads the address itself, and adds the path of spans to it.
             let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build();
             let exporter = exporter.with_context(|| format!("reaching the collector of {ENDPOINT}"))?;
+            let exporter = FromRuntime { exporter: Arc::new(exporter), runtime: Handle::current() };
             let resource = Resource::builder()
                 .with_service_name("lockstep")
                 .with_attribute(KeyValue::new("service.instance.id", instance.to_owned()))
@@ -130,6 +143,25 @@ mod otel {
             return Ok(Some((layer.boxed(), Spans(provider))));
         }
         Ok(None)
+    }
+
+    impl Export for FromRuntime {
+        fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+            let exporter = Arc::clone(&self.exporter);
+            let sent = self.runtime.spawn(async move { exporter.export(batch).await });
+            async { sent.await.unwrap_or_else(|error| Err(OTelSdkError::InternalFailure(error.to_string()))) }
+        }
+
+        fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+            self.exporter.shutdown_with_timeout(timeout)
+        }
+
+        fn set_resource(&mut self, resource: &Resource) {
+            // Nothing is sent yet, so nobody else holds it.
+            if let Some(exporter) = Arc::get_mut(&mut self.exporter) {
+                exporter.set_resource(resource);
+            }
+        }
     }
 
     impl Drop for Spans {

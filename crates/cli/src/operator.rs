@@ -125,7 +125,8 @@ async fn timing(args: &OperatorArgs, server: &Server) -> anyhow::Result<Timing> 
         Timing::REFERENCE
     } else {
         let found = survey::read(server, kind::INFRASTRUCTURE, "infrastructures", object::CLUSTER).await;
-        let is_single = |object: &serde_json::Value| object["status"]["controlPlaneTopology"] == "SingleReplica";
+        let is_single =
+            |object: &serde_json::Value| object["status"]["controlPlaneTopology"] == "SingleReplica";
         match found {
             Ok(Some(object)) if is_single(&object) => Timing::SINGLE_NODE,
             Ok(_) => Timing::REFERENCE,
@@ -145,7 +146,8 @@ async fn timing(args: &OperatorArgs, server: &Server) -> anyhow::Result<Timing> 
 }
 
 fn settings(args: &OperatorArgs, timing: Timing, seed: u64, identity: String) -> Settings {
-    let profile = if args.profile.is_empty() { profile::SELF_MANAGED_HIGH_AVAILABILITY } else { &args.profile };
+    let profile =
+        if args.profile.is_empty() { profile::SELF_MANAGED_HIGH_AVAILABILITY } else { &args.profile };
     Settings {
         release_image: args.release_image.clone(),
         payload_dir: args.payload_dir.clone(),
@@ -189,5 +191,7 @@ fn seed() -> u64 {
 fn host_name() -> String {
     let of_file = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty()).or_else(of_file);
-    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "operator".to_owned())
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "operator".to_owned())
 }

@@ -20,8 +20,8 @@ use lockstep_updates::request::Wanted;
 use tokio::time::{Instant, sleep_until};
 
 use crate::asked::{Asked, Choice};
-use crate::notice::{Notice, Tone};
 use crate::host::Host;
+use crate::notice::{Notice, Tone};
 use crate::retrieve::{Cache, LoadFailure, Retrieved, Retriever};
 use crate::settings::Settings;
 use crate::world::{Watches, World};

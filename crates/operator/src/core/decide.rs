@@ -48,7 +48,8 @@ impl Core {
         if self.loading.is_some() || self.is_too_early(&first) {
             return;
         }
-        let is_at_it = asked.version.status.history.first().is_some_and(|newest| newest.image == first.release.image);
+        let is_at_it =
+            asked.version.status.history.first().is_some_and(|newest| newest.image == first.release.image);
         let purpose = if is_at_it || first.is_own { Purpose::Resume(first) } else { Purpose::Target(first) };
         self.begin_load(purpose);
     }
@@ -84,7 +85,9 @@ impl Core {
 
     fn is_too_early(&self, wanted: &Wanted) -> bool {
         let is_early = |refused: &Refused| Instant::now() < refused.retry_at && refused.wanted == *wanted;
-        self.refused.as_ref().is_some_and(|refused| is_early(refused) && refused.access == access(&self.world))
+        self.refused
+            .as_ref()
+            .is_some_and(|refused| is_early(refused) && refused.access == access(&self.world))
     }
 
     /// The release stays, and how its manifests are chosen or completed may have changed.
@@ -94,8 +97,7 @@ impl Core {
         }
         let Some(accepted) = &self.accepted else { return };
         let is_due = self.again_at.is_some_and(|at| Instant::now() >= at);
-        let choice =
-            Choice::read(&self.world, asked, &self.settings, &accepted.release.version, &self.had);
+        let choice = Choice::read(&self.world, asked, &self.settings, &accepted.release.version, &self.had);
         match choice {
             Ok(choice) if choice == accepted.choice && !is_due => {}
             Ok(_) => self.begin_load(Purpose::Again),
@@ -111,8 +113,7 @@ impl Core {
         if let Some(accepted) = &self.accepted {
             let Release { version, image, .. } = &accepted.release;
             let message = format!("Payload loaded {}", about(version, image));
-            self.loaded =
-                Loaded { step: LOADED, message, failure: None, ..std::mem::take(&mut self.loaded) };
+            self.loaded = Loaded { step: LOADED, message, failure: None, ..std::mem::take(&mut self.loaded) };
         }
     }
 

@@ -24,8 +24,12 @@ impl Core {
         let (desired, version) = match &purpose {
             Purpose::Target(wanted) => (of(wanted), wanted.release.version.clone()),
             // It was accepted before: nobody has to insist on it again.
-            Purpose::Resume(wanted) => (Desired { force: true, ..of(wanted) }, wanted.release.version.clone()),
-            Purpose::Again => (Desired { image: accepted.image.clone(), force: true }, accepted.version.clone()),
+            Purpose::Resume(wanted) => {
+                (Desired { force: true, ..of(wanted) }, wanted.release.version.clone())
+            }
+            Purpose::Again => {
+                (Desired { image: accepted.image.clone(), force: true }, accepted.version.clone())
+            }
         };
         let about = about(&version, &desired.image);
         if matches!(purpose, Purpose::Target(_)) {
@@ -39,7 +43,8 @@ impl Core {
             };
         }
         // What an update enables implicitly depends on what is left for it.
-        let left = (matches!(purpose, Purpose::Target(_)) && !accepted.image.is_empty()).then_some(accepted.image);
+        let left =
+            (matches!(purpose, Purpose::Target(_)) && !accepted.image.is_empty()).then_some(accepted.image);
         let (retriever, access) = (self.retriever.clone(), access(&self.world));
         let image = desired.image.clone();
         let future = Box::pin(async move {
@@ -67,7 +72,10 @@ impl Core {
                 self.refuse(&wanted, failure, None);
             }
             (Err(failure), Purpose::Again) => {
-                tracing::error!("planning {image} anew: {}; the plan that is under way stays", failure.message);
+                tracing::error!(
+                    "planning {image} anew: {}; the plan that is under way stays",
+                    failure.message
+                );
                 self.again_at = Some(Instant::now() + PAUSE.0);
             }
         }
@@ -190,12 +198,14 @@ impl Core {
                 reason::VERIFY_PAYLOAD_VERSION_FAILED,
                 format!("Verifying payload failed {about} failure={message}"),
             ),
-            reason::PRECONDITION_CHECKS => {
-                (reason::PRECONDITION_BLOCK, format!("Preconditions failed for payload loaded {about}: {message}"))
-            }
-            _ => {
-                (reason::RETRIEVE_PAYLOAD_FAILED, format!("Retrieving payload failed {about} failure={message}"))
-            }
+            reason::PRECONDITION_CHECKS => (
+                reason::PRECONDITION_BLOCK,
+                format!("Preconditions failed for payload loaded {about}: {message}"),
+            ),
+            _ => (
+                reason::RETRIEVE_PAYLOAD_FAILED,
+                format!("Retrieving payload failed {about} failure={message}"),
+            ),
         };
         self.tell(Tone::Warning, event, &text);
         self.host.metrics.load_failed(step);

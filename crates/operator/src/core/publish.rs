@@ -50,7 +50,8 @@ impl Core {
             self.shown = Some(report);
             return None;
         }
-        let is_urgent = self.shown.as_ref().is_none_or(|shown| is_news(shown, &report) || shown.loaded != report.loaded);
+        let is_urgent =
+            self.shown.as_ref().is_none_or(|shown| is_news(shown, &report) || shown.loaded != report.loaded);
         if self.writing.is_some() {
             return Some(now + PACE);
         }
@@ -94,7 +95,8 @@ impl Core {
             facts.current = current;
             facts.installer = Some(installer);
         });
-        let authorities = self.world.entries(Source::ClientCa).and_then(|mut data| data.remove(object::CLIENT_CA_FILE));
+        let authorities =
+            self.world.entries(Source::ClientCa).and_then(|mut data| data.remove(object::CLIENT_CA_FILE));
         self.host.trust(authorities.unwrap_or_default());
     }
 
@@ -107,13 +109,11 @@ impl Core {
         });
         let mode = self.phase.mode;
         let tracker = self.work.as_ref().map(|work| &work.tracker);
-        let failure = tracker.and_then(|tracker| {
-            tracker.failure(health_mode(mode), |name| self.world.operator(name), now)
-        });
+        let failure = tracker
+            .and_then(|tracker| tracker.failure(health_mode(mode), |name| self.world.operator(name), now));
         let ended = self.work.as_ref().and_then(|work| work.ended.as_ref());
-        let failure = failure.or_else(|| {
-            ended.map(|why| Failure::new(reason::UPDATE_PAYLOAD_FAILED, why.clone()))
-        });
+        let failure =
+            failure.or_else(|| ended.map(|why| Failure::new(reason::UPDATE_PAYLOAD_FAILED, why.clone())));
         let run = Run {
             failure,
             done: tracker.map(|tracker| tracker.done()).unwrap_or_default(),
@@ -175,7 +175,10 @@ impl Core {
         }
         let name = if wanted.version.is_empty() { &wanted.image } else { &wanted.version };
         if self.phase.mode == Mode::Installing {
-            return Some(format!("{name} is taken up when the installation of {} is complete", accepted.release.version));
+            return Some(format!(
+                "{name} is taken up when the installation of {} is complete",
+                accepted.release.version
+            ));
         }
         asked.is_paused.then(|| format!("{name} is taken up when the pause is over"))
     }

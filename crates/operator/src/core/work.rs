@@ -17,8 +17,8 @@ use tokio::time::{Duration, Instant};
 
 use super::{Accepted, Core};
 use crate::asked::Choice;
-use crate::notice::Tone;
 use crate::gates::GateTask;
+use crate::notice::Tone;
 use crate::settings::OwnDeployment;
 use crate::tracker::Tracker;
 
@@ -59,7 +59,10 @@ impl Work {
             ending = &mut self.engine => told.push(Told::Ended(ending)),
         }
         while let Some(Some(event)) = self.events.recv().now_or_never() {
-            told.insert(told.len() - usize::from(matches!(told.last(), Some(Told::Ended(_)))), Told::Event(Box::new(event)));
+            told.insert(
+                told.len() - usize::from(matches!(told.last(), Some(Told::Ended(_)))),
+                Told::Event(Box::new(event)),
+            );
         }
         told
     }
@@ -79,7 +82,12 @@ async fn drive(
 
 impl Core {
     /// Begins to work on a release; what was under way for another one ends.
-    pub(super) fn begin_work(&mut self, release: &lockstep_payload::Release, metadata: Release, choice: Choice) {
+    pub(super) fn begin_work(
+        &mut self,
+        release: &lockstep_payload::Release,
+        metadata: Release,
+        choice: Choice,
+    ) {
         let mut selection = choice.selection(&self.settings, release.major_version());
         let version_hash = release.version_hash(&selection);
         let own = self.own_deployment(release, &selection);
@@ -162,7 +170,14 @@ impl Core {
             "{kind} {namespace}/{name} of the release runs another operator and is left alone (`--own-deployment apply` \
              applies it)"
         );
-        selection.overrides.push(Override { group, kind, namespace, name, unmanaged: true, ..Override::default() });
+        selection.overrides.push(Override {
+            group,
+            kind,
+            namespace,
+            name,
+            unmanaged: true,
+            ..Override::default()
+        });
         self.tell(Tone::Warning, "OperatorDeploymentSkipped", &text);
         text
     }
@@ -183,7 +198,8 @@ impl Core {
         let notice = match &event.what {
             Happening::Drifted { object, fields, managers } => {
                 let what = if fields.is_empty() { "is gone".to_owned() } else { fields.join(", ") };
-                let who = if managers.is_empty() { String::new() } else { format!(" by {}", managers.join(", ")) };
+                let who =
+                    if managers.is_empty() { String::new() } else { format!(" by {}", managers.join(", ")) };
                 tracing::info!("{object}: changed{who}: {what}");
                 None
             }
@@ -230,7 +246,8 @@ impl Core {
 
     /// Every task of the release is done.
     fn complete(&mut self) {
-        let version = self.accepted.as_ref().map(|accepted| accepted.release.version.clone()).unwrap_or_default();
+        let version =
+            self.accepted.as_ref().map(|accepted| accepted.release.version.clone()).unwrap_or_default();
         let notice = match self.phase.mode {
             Mode::Installing => Some(("InstallCompleted", format!("{version} is installed"))),
             Mode::Updating => Some(("UpdateCompleted", format!("the cluster is at {version}"))),
@@ -244,7 +261,8 @@ impl Core {
 
     /// The Deployment of the successor is applied: it does the rest.
     fn hand_over(&mut self) {
-        let version = self.accepted.as_ref().map(|accepted| accepted.release.version.clone()).unwrap_or_default();
+        let version =
+            self.accepted.as_ref().map(|accepted| accepted.release.version.clone()).unwrap_or_default();
         let text = format!("the operator of {version} is deployed and does the rest of the update");
         self.tell(Tone::Normal, "OperatorReplaced", text);
         self.is_leaving = true;

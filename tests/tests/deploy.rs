@@ -249,7 +249,7 @@ fn the_kustomization_is_accepted_and_the_cluster_version_cannot_be_deleted() {
 #[test]
 fn the_static_pod_is_a_pod_that_the_server_takes_as_a_trial() {
     let server = start();
-    let text = rendered("pod", &read(&deploy().join("static-pod/cluster-version-operator.yaml")));
+    let text = rendered("pod", &read(&deploy().join("static-pod/bootstrap-pod.yaml")));
     kubectl(&server, &["create", "namespace", "openshift-cluster-version"], "");
     let account = ["-n", "openshift-cluster-version", "create", "serviceaccount", "default"];
     let _ = server.kubectl_stdin(&account, b"");

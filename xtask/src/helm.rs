@@ -10,6 +10,10 @@ use crate::error::io_error;
 use crate::kube::{Binary, build, cache_root, go_is_there, variable};
 use crate::lock::lock;
 
+/// For which Kubernetes charts are rendered where no cluster is asked; without it helm takes an old one.
+const LINKER_FLAGS: &str = "-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 \
+                            -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36";
+
 /// What is built.
 const HELM: Binary = Binary { name: "helm", package: "helm.sh/helm/v3/cmd/helm" };
 
@@ -43,7 +47,7 @@ fn binary() -> Result<PathBuf, Error> {
     // The folder gets its name when everything is in it.
     let partial = folder.with_extension("partial");
     fs::create_dir_all(&partial).map_err(io_error(format!("creating `{}`", partial.display())))?;
-    build(&module, &HELM, &partial, "-s -w", Instant::now())?;
+    build(&module, &HELM, &partial, LINKER_FLAGS, Instant::now())?;
     fs::rename(&partial, &folder).map_err(io_error(format!("renaming `{}`", partial.display())))?;
     Ok(binary)
 }

@@ -27,6 +27,13 @@ macro_rules! file {
     };
 }
 
+/// The static pod of a bootstrap host: what the image carries as `bootstrap/`.
+pub const BOOTSTRAP: File = File {
+    name: "bootstrap-pod.yaml",
+    text: include_str!("../../../deploy/static-pod/bootstrap-pod.yaml"),
+    is_monitoring: false,
+};
+
 /// Every file, in the order in which it is applied.
 pub const FILES: [File; 16] = [
     file!("0000_00_cluster-version-operator_00_config-namespaces.yaml"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use lockstep_operator::manifests::FILES;
+use lockstep_operator::manifests::{BOOTSTRAP, FILES};
 use lockstep_release::build::Lookup;
 use lockstep_release::build::base::Bases;
 use lockstep_release::build::operator_image::{OperatorImage, Parts};
@@ -69,6 +69,7 @@ fn parts(args: &BaseImageArgs) -> anyhow::Result<Parts> {
     Ok(Parts {
         program: read(&binary)?.into(),
         manifests: manifests.into_iter().map(|(name, bytes)| (name, bytes.into())).collect(),
+        bootstrap: BTreeMap::from([(BOOTSTRAP.name.to_owned(), BOOTSTRAP.text.into())]),
         certificates: args.ca_bundle.as_deref().map(read).transpose()?.map(Into::into),
         architecture: args.arch.clone(),
         allow_dynamic: args.allow_dynamic,

@@ -34,6 +34,8 @@ pub struct Parts {
     pub program: Bytes,
     /// Files of `manifests/`.
     pub manifests: BTreeMap<String, Bytes>,
+    /// Files of `bootstrap/`.
+    pub bootstrap: BTreeMap<String, Bytes>,
     /// Certificates of authorities.
     pub certificates: Option<Bytes>,
     /// Its architecture; `None` for that of the program.
@@ -119,6 +121,12 @@ fn check(parts: &Parts, base: Option<&Base>) -> Result<String, BuildError> {
 
 fn program_layer(parts: &Parts) -> Layer {
     let mut layer = LayerWriter::new();
+    if !parts.bootstrap.is_empty() {
+        layer.directory(file::BOOTSTRAP, 0o755, 0);
+    }
+    for (name, bytes) in &parts.bootstrap {
+        layer.file(&format!("{}/{name}", file::BOOTSTRAP), 0o444, 0, bytes);
+    }
     if let Some(certificates) = &parts.certificates {
         for folder in ["etc", "etc/ssl", "etc/ssl/certs"] {
             layer.directory(folder, 0o755, 0);
@@ -200,6 +208,7 @@ mod tests {
         Parts {
             program: a_program(loader).into(),
             manifests: BTreeMap::from([("0000_00_a.yaml".to_owned(), Bytes::from("a: 1\n"))]),
+            bootstrap: BTreeMap::from([("pod.yaml".to_owned(), Bytes::from("b: 1\n"))]),
             certificates: Some("PEM".into()),
             architecture: None,
             allow_dynamic: false,

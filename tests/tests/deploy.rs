@@ -170,6 +170,7 @@ fn start() -> Server {
 /// Runs kubectl with something to read, and gives what it wrote.
 fn kubectl(server: &Server, arguments: &[&str], input: &str) -> String {
     let output = server.kubectl_stdin(arguments, input.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(output.status.success(), "kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -23,7 +23,7 @@ fn roles(rights: &Rights, without: Option<&str>) -> String {
     let mut objects: Vec<Value> =
         rights.roles().iter().flat_map(|role| [role.role(), role.binding()]).collect();
     for object in &mut objects {
-        if let (Some(verb), Some(rules)) = (without, object["rules"].as_array_mut()) {
+        if let (Some(verb), Some(rules)) = (without, object.get_mut("rules").and_then(Value::as_array_mut)) {
             rules.retain(|rule| !rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&verb.into())));
         }
     }
@@ -35,8 +35,10 @@ fn list(items: Vec<Value>) -> String {
 }
 
 fn run(server: &Server, arguments: &[&str], input: &str) -> Result<String, String> {
-    let text = |output: Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    server.kubectl_stdin(arguments, input.as_bytes()).map(text).map_err(|error| error.to_string())
+    let output: Output =
+        server.kubectl_stdin(arguments, input.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
 fn must(server: &Server, arguments: &[&str], input: &str) -> String {

@@ -13,6 +13,17 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|place| place.is_file())
 }
 
+/// A program, from `PATH` or from the package that has it.
+pub(crate) fn find_or_install(program: &str, package: &str) -> Result<PathBuf, Error> {
+    if let Some(found) = on_path(program) {
+        return Ok(found);
+    }
+    install(program, &[package], &format!("install Debian's `{package}`"))?;
+    let missing =
+        || Error::Data { from: program.to_owned(), what: "apt-get installed no such program".into() };
+    on_path(program).ok_or_else(missing)
+}
+
 /// Installs packages when this is root on Debian; otherwise the error says what to do by hand.
 pub(crate) fn install(what: &str, packages: &[&str], by_hand: &str) -> Result<(), Error> {
     let missing = |why: String| Error::Data { from: what.to_owned(), what: why };

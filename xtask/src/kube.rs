@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use recipe::{BINARIES, Recipe};
 
-pub(crate) use build::module_sources;
+pub(crate) use build::{build, go_is_there, module_sources};
+pub(crate) use recipe::Binary;
 pub use server::{Server, ServerOptions};
 
 /// The folder with the five Kubernetes binaries.

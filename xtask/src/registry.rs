@@ -73,7 +73,7 @@ pub struct Registry {
 impl Registry {
     /// Starts a registry and waits until it accepts connections.
     pub fn start(options: &Options) -> Result<Self, Error> {
-        let binary = find_or_install(REGISTRY)?;
+        let binary = debian::find_or_install(REGISTRY, REGISTRY)?;
         let mut ports = Ports::of_this_machine();
         let mut attempt = 1;
         loop {
@@ -124,7 +124,7 @@ impl Registry {
 
 /// A `skopeo` command; its home is a folder without credentials.
 pub fn skopeo(home: &Path) -> Result<Command, Error> {
-    let mut command = Command::new(find_or_install(SKOPEO)?);
+    let mut command = Command::new(debian::find_or_install(SKOPEO, SKOPEO)?);
     // No policy file of the system decides what a suite may copy.
     command
         .arg("--insecure-policy")
@@ -132,16 +132,6 @@ pub fn skopeo(home: &Path) -> Result<Command, Error> {
         .env("XDG_RUNTIME_DIR", home)
         .env_remove("REGISTRY_AUTH_FILE");
     Ok(command)
-}
-
-fn find_or_install(program: &str) -> Result<PathBuf, Error> {
-    if let Some(found) = debian::on_path(program) {
-        return Ok(found);
-    }
-    debian::install(program, &[program], &format!("install Debian's `{program}`"))?;
-    let missing =
-        || Error::Data { from: program.to_owned(), what: "apt-get installed no such program".into() };
-    debian::on_path(program).ok_or_else(missing)
 }
 
 /// The configuration; JSON is YAML.

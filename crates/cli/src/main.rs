@@ -47,6 +47,8 @@ fn main() -> ExitCode {
             ReleaseCommand::Diff(args) => release::diff::run(&args),
             ReleaseCommand::Mirror(args) => release::mirror::run(&args),
             ReleaseCommand::Extract(args) => release::extract::run(&args),
+            ReleaseCommand::Rbac(args) => release::rbac::run(&args),
+            ReleaseCommand::BaseImage(args) => release::base_image::run(&args),
         },
         Command::Apply(args) => apply::run(&args),
         Command::Diff(args) => diff::run(&args),

@@ -37,7 +37,7 @@ pub(super) fn into(cache: &Path, recipe: &Recipe) -> Result<(), Error> {
     let start = Instant::now();
     for (position, binary) in (1..).zip(&BINARIES) {
         progress(&format!("building {} ({position} of {}) …", binary.name, BINARIES.len()), start);
-        build(binary, &partial, recipe, start)?;
+        build(&go_module(), binary, &partial, &recipe.linker_flags(), start)?;
     }
 
     // 3. Under the final name in one step.
@@ -54,7 +54,7 @@ pub(crate) fn module_sources(module: &str) -> Result<PathBuf, Error> {
         return Err(Error::Go { doing, log: "no `go` on PATH".into() });
     }
     let module_folder = |sum_database_off: bool| {
-        let mut command = go(sum_database_off);
+        let mut command = go(&go_module(), sum_database_off);
         command.args(["mod", "download", "-json", module]);
         command.output().map_err(io_error("running `go mod download`"))
     };
@@ -74,12 +74,19 @@ pub(crate) fn module_sources(module: &str) -> Result<PathBuf, Error> {
     }
 }
 
-fn build(binary: &Binary, into: &Path, recipe: &Recipe, start: Instant) -> Result<(), Error> {
-    let mut log = run_build(binary, into, recipe, start, false)?;
+/// Builds one binary of a Go module into a folder.
+pub(crate) fn build(
+    module: &Path,
+    binary: &Binary,
+    into: &Path,
+    linker_flags: &str,
+    start: Instant,
+) -> Result<(), Error> {
+    let mut log = run_build(module, binary, into, linker_flags, start, false)?;
     // The sums of all modules are committed, so every download is verified in either case.
     if log.as_deref().is_some_and(is_sum_database_unreachable) && std::env::var_os("GOSUMDB").is_none() {
         progress("no checksum database can be reached; going on with go.sum alone", start);
-        log = run_build(binary, into, recipe, start, true)?;
+        log = run_build(module, binary, into, linker_flags, start, true)?;
     }
     match log {
         None => Ok(()),
@@ -92,16 +99,17 @@ fn build(binary: &Binary, into: &Path, recipe: &Recipe, start: Instant) -> Resul
 
 /// Runs one `go build`; the result is what it wrote when it failed.
 fn run_build(
+    module: &Path,
     binary: &Binary,
     into: &Path,
-    recipe: &Recipe,
+    linker_flags: &str,
     start: Instant,
     sum_database_off: bool,
 ) -> Result<Option<String>, Error> {
     let log_file = into.join("go.log");
     let log = File::create(&log_file).map_err(io_error(format!("creating `{}`", log_file.display())))?;
-    let mut child = go(sum_database_off)
-        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags", &recipe.linker_flags(), "-o"])
+    let mut child = go(module, sum_database_off)
+        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags, "-o"])
         .arg(into.join(binary.name))
         .arg(binary.package)
         .stderr(log)
@@ -125,16 +133,16 @@ fn run_build(
     Ok((!status.success()).then_some(log))
 }
 
-fn go(sum_database_off: bool) -> Command {
+fn go(module: &Path, sum_database_off: bool) -> Command {
     let mut command = Command::new("go");
-    command.current_dir(go_module()).envs(GO_ENVIRONMENT).env_remove("GOOS").env_remove("GOARCH");
+    command.current_dir(module).envs(GO_ENVIRONMENT).env_remove("GOOS").env_remove("GOARCH");
     if sum_database_off {
         command.env("GOSUMDB", "off");
     }
     command
 }
 
-fn go_is_there() -> bool {
+pub(crate) fn go_is_there() -> bool {
     Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 

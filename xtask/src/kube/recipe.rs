@@ -7,9 +7,9 @@ use crate::Error;
 use crate::error::io_error;
 
 /// A program of the private Kubernetes and the Go package that it is built from.
-pub(super) struct Binary {
-    pub(super) name: &'static str,
-    pub(super) package: &'static str,
+pub(crate) struct Binary {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
 }
 
 /// Everything that the suites need; the order is the order of the build.

@@ -10,6 +10,7 @@ mod logging;
 mod mirror;
 mod new;
 mod operator;
+mod own;
 mod rehearse;
 mod release_diff;
 mod selection;
@@ -26,6 +27,7 @@ pub(crate) use logging::{LogFormat, LoggingArgs};
 pub(crate) use mirror::{InstructionsArg, MirrorArgs, MirrorOutput};
 pub(crate) use new::{LintMode, NewArgs, ReferenceModeArg};
 pub(crate) use operator::{OperatorArgs, OwnDeploymentArg};
+pub(crate) use own::{BaseImageArgs, RbacArgs, RbacOutput};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
@@ -151,6 +153,20 @@ Exit codes: 0 nothing differs, 1 something does, 2 wrong usage or nothing that c
   lockstep release extract oci:mirror:4.20.0 --credentials-requests --included --install-config install-config.yaml --to requests
   lockstep release extract registry.example.com/release:4.20.0 --command oc --command-os mac/arm64 --to bin")]
     Extract(Box<ExtractArgs>),
+    /// Compile the rights that the operator needs for a release: roles with the reason of every rule.
+    #[command(after_help = "Examples:
+  lockstep release rbac ./4.20.0 > rbac.yaml
+  lockstep release rbac ./4.20.0 --also ./4.21.0 -o text
+  lockstep release rbac ./operators --in-release > operators/0000_00_cluster-version-operator_02_rbac.yaml")]
+    Rbac(RbacArgs),
+    /// Write the operator's own image, on which releases stand, without a container engine.
+    #[command(after_help = "Examples:
+  lockstep release base-image --to oci:./base:latest
+  lockstep release base-image --from registry.example.com/debian:trixie-slim --to registry.example.com/lockstep:latest
+  lockstep release new --from-dir ./operators --base oci:./base:latest --name 5.0.0 --to registry.example.com/release:5.0.0
+
+Standard output is the digest. The same binary and files give the same digest.")]
+    BaseImage(BaseImageArgs),
 }
 
 /// A release, wherever it is.

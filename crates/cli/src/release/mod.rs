@@ -1,5 +1,6 @@
 //! `lockstep release …`
 
+pub(crate) mod base_image;
 pub(crate) mod diff;
 pub(crate) mod extract;
 pub(crate) mod graph;
@@ -9,6 +10,7 @@ pub(crate) mod lint;
 pub(crate) mod mirror;
 pub(crate) mod new;
 pub(crate) mod objects;
+pub(crate) mod rbac;
 mod tools;
 
 use std::collections::BTreeSet;

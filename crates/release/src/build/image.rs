@@ -81,10 +81,7 @@ pub fn manifests_layer<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>, mod
 
 /// Puts a layer with the payload on a base.
 pub fn compose(base: &Foundation, layer: &Layer, payload: &Payload) -> Composed {
-    let (manifest_type, config_type) = match base.format {
-        Format::Oci => (media_type::OCI_MANIFEST, media_type::OCI_CONFIG),
-        Format::Docker => (media_type::DOCKER_MANIFEST, media_type::DOCKER_CONFIG),
-    };
+    let (manifest_type, config_type) = base.format.types();
     let mut layers = base.layers.clone();
     layers.push(base.format.layer(layer, file::RELEASE_MANIFESTS));
     let config = serde_json::to_vec(&config(base, layer, payload, &layers)).unwrap_or_default();
@@ -144,6 +141,14 @@ impl Format {
         match media_type {
             media_type::DOCKER_MANIFEST | media_type::DOCKER_LIST => Self::Docker,
             _ => Self::Oci,
+        }
+    }
+
+    /// The types of manifest and configuration in this format.
+    pub fn types(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Oci => (media_type::OCI_MANIFEST, media_type::OCI_CONFIG),
+            Self::Docker => (media_type::DOCKER_MANIFEST, media_type::DOCKER_CONFIG),
         }
     }
 

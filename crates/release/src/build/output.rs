@@ -167,7 +167,8 @@ impl Prepared {
     }
 }
 
-async fn write_blobs<'a>(
+/// Writes the blobs of an image, each from whoever has it.
+pub(super) async fn write_blobs<'a>(
     store: &Store,
     blobs: impl Iterator<Item = &'a Descriptor>,
     source: impl Fn(&Descriptor) -> Option<BlobSource>,

@@ -228,22 +228,22 @@ pub(super) async fn bases(request: &Request, lookup: &Lookup, stream: &Stream) -
         },
         BaseChoice::Named(text) => match stream.tag(text).and_then(|tag| tag.pull_spec()) {
             Some(image) => lookup.image(text, image).await?,
-            None => named(text, lookup).await?,
+            None => named("--base", text, lookup).await?,
         },
     };
     Bases::of_image(image, lookup.keep_manifest_list).await
 }
 
-/// A base that is no tag of the input.
-async fn named(text: &str, lookup: &Lookup) -> Result<Image, BuildError> {
-    let location = Location::parse(text).map_err(|error| BuildError::Usage(format!("--base: {error}")))?;
+/// A base that is no tag of the input, as this flag names it.
+pub async fn named(flag: &str, text: &str, lookup: &Lookup) -> Result<Image, BuildError> {
+    let location = Location::parse(text).map_err(|error| BuildError::Usage(format!("{flag}: {error}")))?;
     if let Location::Folder(path) = &location {
         let why =
-            format!("--base: {} is a folder; wanted an image, a tag of the input, or `none`", path.display());
+            format!("{flag}: {} is a folder; wanted an image, a tag of the input, or `none`", path.display());
         return Err(BuildError::Usage(why));
     }
     if let Location::Registry(spec) = &location {
-        return lookup.image("--base", &spec.to_string()).await;
+        return lookup.image(flag, &spec.to_string()).await;
     }
     let (store, which) = store::open(&location, &lookup.registries).await?;
     let which = match which {
@@ -252,7 +252,7 @@ async fn named(text: &str, lookup: &Lookup) -> Result<Image, BuildError> {
             [tag] => Which::Tag(tag.clone()),
             tags => {
                 let why =
-                    format!("--base: {} holds {} images; say which with `:TAG`", store.name(), tags.len());
+                    format!("{flag}: {} holds {} images; say which with `:TAG`", store.name(), tags.len());
                 return Err(BuildError::Usage(why));
             }
         },

@@ -68,6 +68,19 @@ impl LayerWriter {
         self.append(tar::EntryType::Regular, path, mode, modified, bytes);
     }
 
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &str, target: &str, modified: u64) {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_mode(0o777);
+        header.set_mtime(modified);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_size(0);
+        // As below.
+        let _ = self.tar.append_link(&mut header, path, target);
+    }
+
     fn append(&mut self, kind: tar::EntryType, path: &str, mode: u32, modified: u64, bytes: &[u8]) {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);

@@ -16,6 +16,7 @@ pub mod made_release;
 pub mod multiply;
 pub mod normalise;
 pub mod objects;
+pub mod operator;
 pub mod page;
 pub mod panics;
 pub mod process;

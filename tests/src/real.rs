@@ -71,11 +71,18 @@ impl Real {
     /// # Panics
     /// When something of it cannot start.
     pub async fn start(controller_manager: bool, releases: &[&Chosen]) -> Self {
+        Self::start_with(ServerOptions { controller_manager, ..ServerOptions::default() }, releases).await
+    }
+
+    /// The same, with more of what a server can have.
+    ///
+    /// # Panics
+    /// When something of it cannot start.
+    pub async fn start_with(options: ServerOptions, releases: &[&Chosen]) -> Self {
         let options = ServerOptions {
-            controller_manager,
             audit_log: true,
             controller_manager_flags: vec![CONTROLLERS.to_owned()],
-            ..ServerOptions::default()
+            ..options
         };
         let started = tokio::task::spawn_blocking(move || xtask::kube::Server::start(&options)).await;
         let kube = started.expect("no panic").unwrap_or_else(|error| failed(&error.to_string()));

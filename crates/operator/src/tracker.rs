@@ -15,8 +15,8 @@ use crate::gates::GateTask;
 
 /// How long something may keep a run before it is told as a problem: most of it is over at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a drift may stay before it is told as a problem.
-const DRIFT_PATIENCE: Duration = Duration::from_mins(1);
+/// The same for what is no operator: kinds and namespaces that are just coming are nobody's business.
+const LONG_PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is known of a run.
 #[derive(Debug, Default)]
@@ -159,13 +159,14 @@ impl Tracker {
             }
         }
         for (object, since) in &self.drifted {
-            if now.duration_since(*since) >= DRIFT_PATIENCE {
+            if now.duration_since(*since) >= LONG_PATIENCE {
                 let message = format!("{object} was changed by somebody and cannot be restored");
                 failures.push(Failure::new(reason::UPDATE_PAYLOAD_FAILED, message));
             }
         }
         for (task, (wait, sentence, since)) in &self.waiting {
-            let is_old = now.duration_since(*since) >= PATIENCE;
+            let age = now.duration_since(*since);
+            let is_old = age >= PATIENCE;
             match self.gates.get(task) {
                 Some(gate) => {
                     let found = if gate.is_first_generation() {
@@ -176,7 +177,7 @@ impl Tracker {
                     // Who is only asked for time is told at once, a problem after a moment: it may be over by then.
                     failures.extend(found.filter(|failure| is_old || is_patient(failure)));
                 }
-                None if is_old => failures.push(Failure::new("", sentence).with_effect(Effect::None)),
+                None if age >= LONG_PATIENCE => failures.push(Failure::new("", sentence).with_effect(Effect::None)),
                 None => {}
             }
         }
@@ -189,9 +190,9 @@ impl Tracker {
 
     /// When something becomes a problem that is none yet.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Instant> {
-        let waits = self.waiting.values().map(|(.., since)| *since + PATIENCE);
+        let waits = self.waiting.values().flat_map(|(.., since)| [*since + PATIENCE, *since + LONG_PATIENCE]);
         let failures = self.failed.values().map(|(.., since)| *since + PATIENCE);
-        let drifts = self.drifted.values().map(|since| *since + DRIFT_PATIENCE);
+        let drifts = self.drifted.values().map(|since| *since + LONG_PATIENCE);
         waits.chain(failures).chain(drifts).filter(|moment| *moment > now).min()
     }
 

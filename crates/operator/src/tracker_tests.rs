@@ -87,7 +87,7 @@ fn a_drift_that_stays_is_a_problem() {
     let drifted =
         Happening::Drifted { object: "ConfigMap a/b".to_owned(), fields: Vec::new(), managers: Vec::new() };
     tell(&mut tracker, drifted, start);
-    let later = start + DRIFT_PATIENCE;
+    let later = start + LONG_PATIENCE;
     let failure = tracker.failure(Mode::Reconciling, |_| None, later).unwrap();
     assert!(failure.message.starts_with("ConfigMap a/b was changed"), "{failure}");
     tell(&mut tracker, Happening::Repaired { object: "ConfigMap a/b".to_owned(), seconds: 1.0 }, later);

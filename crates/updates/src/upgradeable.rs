@@ -41,7 +41,7 @@ pub struct Risk {
 const ACKNOWLEDGED: &str = "true";
 
 /// What a gate's name must look like: whom tools tell when it does not.
-const GATE_FORMAT: &str = "^ack-([4-5][.][0-9]{1,})-[^-]";
+const GATE_FORMAT: &str = "^ack-([0-9]{1,}[.][0-9]{1,})-[^-]";
 
 /// Everything that speaks against leaving the minor version.
 ///
@@ -141,11 +141,13 @@ fn of_gates(facts: &Facts<'_>) -> Vec<Risk> {
 }
 
 /// The minor version that a gate belongs to, if it has the form of [`GATE_FORMAT`].
+///
+/// *Compatibility*: the reference knows the major versions 4 and 5 only; other platforms count from 1.
 fn minor_of(gate: &str) -> Option<&str> {
     let (minor, text) = gate.strip_prefix("ack-")?.split_once('-')?;
-    let digits = minor.strip_prefix("4.").or_else(|| minor.strip_prefix("5."))?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    (is_number && !text.is_empty() && !text.starts_with('-')).then_some(minor)
+    let (major, digits) = minor.split_once('.')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    (is_number(major) && is_number(digits) && !text.is_empty() && !text.starts_with('-')).then_some(minor)
 }
 
 /// The operators that say no; one that says nothing, or does not know, does not.

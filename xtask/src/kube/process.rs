@@ -19,11 +19,18 @@ use crate::error::io_error;
 /// How many lines of a log an error carries.
 const TAIL: usize = 15;
 
-/// `$0` is the folder to remove. It reads the pids to guard until the pipe ends, then ends them.
+/// `$0` is the folder to remove. It reads the pids to guard until the pipe ends, then ends them; one with a minus is no
+/// longer to be guarded.
 const WATCHDOG: &str = r#"
 trap '' INT TERM HUP
-pids=
-while read -r pid; do pids="$pids $pid"; done
+pids=' '
+while read -r pid; do
+    case $pid in
+        -*) pids=$(printf %s "$pids" | sed "s/ ${pid#-} / /") ;;
+        *) pids="$pids$pid " ;;
+    esac
+done
+pids=${pids# }
 [ -z "$pids" ] || kill -KILL $pids 2>/dev/null
 rm -rf -- "$0" || { sleep 1; rm -rf -- "$0"; }
 "#;
@@ -139,6 +146,11 @@ impl Watchdog {
             .take()
             .ok_or_else(|| Error::Data { from: "watchdog".into(), what: "its input is not a pipe".into() })?;
         Ok(Self { child, pids })
+    }
+
+    /// The process was ended by its owner: its id may soon be somebody else's.
+    pub(crate) fn forget(&mut self, pid: u32) -> Result<(), Error> {
+        writeln!(self.pids, "-{pid}").map_err(io_error("telling the watchdog a process id"))
     }
 
     fn guard(&mut self, pid: u32) -> Result<(), Error> {

@@ -31,6 +31,9 @@ const SERVICE_NETWORK: &str = "172.30.0.0/16";
 const AUDIT_POLICY: &str =
     "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
 
+/// The program of the API server.
+const API_SERVER: &str = "kube-apiserver";
+
 /// What a [`Server`] has besides etcd and the API server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
@@ -41,6 +44,8 @@ pub struct ServerOptions {
     /// More administrators, each with a kubeconfig of its own: an audit log tells them apart. See
     /// [`Server::kubeconfig_of`].
     pub users: Vec<String>,
+    /// More users with a kubeconfig of their own, who may do nothing unless a role says so.
+    pub plain_users: Vec<String>,
     /// More flags for the API server, such as `--runtime-config=api/all=true`.
     pub api_server_flags: Vec<String>,
     /// More flags for the controller manager, such as `--controllers=*,-job-controller`.
@@ -58,6 +63,8 @@ pub struct Server {
     assets: PathBuf,
     audit_log: Option<PathBuf>,
     kubeconfig: PathBuf,
+    /// How the API server was started, and where it listens.
+    api_server: (Vec<String>, u16),
     folder: Folder,
 }
 
@@ -102,6 +109,23 @@ impl Server {
     /// The process ids of the components, for tests about their end.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(Process::pid).collect()
+    }
+
+    /// The process id of a component, such as `etcd`.
+    pub fn pid_of(&self, name: &str) -> Option<u32> {
+        self.processes.iter().find(|process| process.name == name).map(Process::pid)
+    }
+
+    /// Kills the API server, waits for as long as it shall be away, and starts it again with the same data and address.
+    pub fn restart_api_server(&mut self, away: Duration) -> Result<(), Error> {
+        if let Some(place) = self.processes.iter().position(|process| process.name == API_SERVER) {
+            let process = self.processes.remove(place);
+            let pid = process.pid();
+            drop(process);
+            self.watchdog.forget(pid)?;
+        }
+        thread::sleep(away);
+        self.launch_api_server()
     }
 
     /// The folder of this instance, with data, certificates and one `NAME.log` per component.
@@ -163,6 +187,7 @@ impl Server {
             assets: assets.to_owned(),
             audit_log: options.audit_log.then(|| folder.0.join("audit.log")),
             kubeconfig: folder.0.join("kubeconfig"),
+            api_server: (Vec::new(), 0),
             folder,
         };
         let (client_port, peer_port, secure_port) = (ports.free()?, ports.free()?, ports.free()?);
@@ -173,12 +198,9 @@ impl Server {
             is_complete_key(&fs::read_to_string(&key).unwrap_or_default()) && accepts(client_port)
         })?;
 
-        server.write_credentials(secure_port, &options.users)?;
-        let flags = server.api_server_flags(options, &key, client_port, secure_port)?;
-        server.launch("kube-apiserver", &flags)?;
-        server.wait_until("did not become ready", |server| {
-            accepts(secure_port) && server.raw("/readyz").is_ok()
-        })?;
+        server.write_credentials(secure_port, options)?;
+        server.api_server = (server.api_server_flags(options, &key, client_port, secure_port)?, secure_port);
+        server.launch_api_server()?;
 
         if options.controller_manager {
             let flags = server.controller_manager_flags(options, &key);
@@ -188,6 +210,12 @@ impl Server {
             })?;
         }
         Ok(server)
+    }
+
+    fn launch_api_server(&mut self) -> Result<(), Error> {
+        let (flags, port) = self.api_server.clone();
+        self.launch(API_SERVER, &flags)?;
+        self.wait_until("did not become ready", |server| accepts(port) && server.raw("/readyz").is_ok())
     }
 
     fn launch(&mut self, name: &'static str, flags: &[String]) -> Result<(), Error> {
@@ -221,12 +249,15 @@ impl Server {
     }
 
     /// Tokens of this instance alone, so that another one on a port of ours is never taken for it.
-    fn write_credentials(&self, port: u16, users: &[String]) -> Result<(), Error> {
+    fn write_credentials(&self, port: u16, options: &ServerOptions) -> Result<(), Error> {
+        const MASTERS: &str = ",\"system:masters\"";
         let mut tokens = String::new();
-        let named = users.iter().map(|user| (user.as_str(), self.kubeconfig_of(user)));
-        for (user, file) in iter::once(("admin", self.kubeconfig.clone())).chain(named) {
+        let masters = options.users.iter().map(|user| (user.as_str(), self.kubeconfig_of(user), MASTERS));
+        let plain = options.plain_users.iter().map(|user| (user.as_str(), self.kubeconfig_of(user), ""));
+        let admin = ("admin", self.kubeconfig.clone(), MASTERS);
+        for (user, file, groups) in iter::once(admin).chain(masters).chain(plain) {
             let token = random_name();
-            tokens.extend([&token, ",", user, ",", user, ",\"system:masters\"\n"]);
+            tokens.extend([&token, ",", user, ",", user, groups, "\n"]);
             let text = format!("{:#}\n", self.credentials(port, user, &token));
             fs::write(&file, text).map_err(io_error(format!("writing `{}`", file.display())))?;
         }

@@ -117,7 +117,9 @@ impl Core {
         }
     }
 
+    /// A release that is only kept has nothing new to start: all of that is repair.
     fn pause(&self, is_paused: bool) {
+        let is_paused = is_paused && self.phase.mode != Mode::Reconciling;
         if let Some(work) = &self.work {
             work.pause.send_if_modified(|before| std::mem::replace(before, is_paused) != is_paused);
         }

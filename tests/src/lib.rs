@@ -24,3 +24,4 @@ pub mod real;
 pub mod releases;
 pub mod request_order;
 pub mod simulation;
+pub mod writers;

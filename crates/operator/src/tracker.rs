@@ -152,7 +152,7 @@ impl Tracker {
         operator: impl Fn(&str) -> Option<&'w Value>,
         now: Instant,
     ) -> Option<Failure> {
-        let mut failures = Vec::new();
+        let (mut failures, mut others) = (Vec::new(), Vec::new());
         for (task, (code, sentence, since)) in &self.failed {
             if now.duration_since(*since) >= PATIENCE {
                 failures.push(self.of_task(*task, known(code), sentence));
@@ -177,9 +177,14 @@ impl Tracker {
                     // Who is only asked for time is told at once, a problem after a moment: it may be over by then.
                     failures.extend(found.filter(|failure| is_old || is_patient(failure)));
                 }
-                None if age >= LONG_PATIENCE => failures.push(Failure::new("", sentence).with_effect(Effect::None)),
+                None if age >= LONG_PATIENCE => others.push(sentence.as_str()),
                 None => {}
             }
+        }
+        if let Some((first, more)) = others.split_first() {
+            // One sentence says why; a hundred say nothing.
+            let text = if more.is_empty() { (*first).to_owned() } else { format!("{first} (and {} more)", more.len()) };
+            failures.push(Failure::new("", text).with_effect(Effect::None));
         }
         if self.is_complete() {
             let all = self.gates.values().filter(|gate| !gate.is_first_generation());

@@ -1,5 +1,9 @@
 //! The alerts load in Prometheus, fire when they should and only then, have a page each, and use metrics that exist.
-#![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic, also in the functions that tests share"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;

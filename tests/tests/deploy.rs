@@ -1,6 +1,11 @@
 //! What is under `deploy/` is up to date, is accepted by a real API server, and protects the ClusterVersion.
-#![expect(clippy::panic, reason = "a test fails by a panic, also in the functions that tests share")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic, also in the functions that tests share"
+)]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,7 +93,7 @@ fn alerts() -> String {
     for line in groups.lines() {
         let line = line.replace("{{ ", "\u{1}").replace(" }}", "\u{2}");
         let line = line.replace('\u{1}', "{{ \"{{ ").replace('\u{2}', " }}\" }}");
-        out.push_str(&format!("  {line}\n"));
+        let _ = writeln!(out, "  {line}");
     }
     out
 }
@@ -233,7 +238,7 @@ fn the_kustomization_is_accepted_and_the_cluster_version_cannot_be_deleted() {
         "spec": {"clusterID": "00000000-0000-0000-0000-000000000001"}});
     kubectl(&server, &["create", "-f", "-"], &version.to_string());
     // The policy takes effect a moment after it is stored.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
     loop {
         let output =
             server.kubectl(&["delete", "clusterversion", "version", "--dry-run=server"]).output().unwrap();

@@ -27,10 +27,10 @@ fn roles(rights: &Rights, without: Option<&str>) -> String {
             rules.retain(|rule| !rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&verb.into())));
         }
     }
-    list(objects)
+    list(&objects)
 }
 
-fn list(items: Vec<Value>) -> String {
+fn list(items: &[Value]) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
@@ -48,11 +48,7 @@ fn must(server: &Server, arguments: &[&str], input: &str) -> String {
 const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflicts", "--field-manager=lockstep", "-f"];
 
 /// Applies as the operator until that ends as wanted: the server needs a moment until it knows changed roles.
-fn apply_as_operator(
-    server: &Server,
-    items: Vec<Value>,
-    is_wanted: impl Fn(&Result<String, String>) -> bool,
-) {
+fn apply_as_operator(server: &Server, items: &[Value], is_wanted: impl Fn(&Result<String, String>) -> bool) {
     let (items, deadline) = (list(items), Instant::now() + Duration::from_secs(30));
     loop {
         let outcome = run(server, &[&APPLY[..], &["-", ACCOUNT]].concat(), &items);
@@ -89,25 +85,29 @@ fn the_operator_can_apply_a_whole_release_with_the_compiled_rights_alone() {
     let namespaces: BTreeSet<String> = used.map(str::to_owned).chain(own).collect();
     let namespace =
         |name: &String| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    must(&server, &[&APPLY[..], &["-"]].concat(), &list(namespaces.iter().map(namespace).collect()));
+    must(
+        &server,
+        &[&APPLY[..], &["-"]].concat(),
+        &list(&namespaces.iter().map(namespace).collect::<Vec<_>>()),
+    );
 
-    apply_as_operator(&server, objects[..1].to_vec(), is_refused("forbidden"));
+    apply_as_operator(&server, &objects[..1], is_refused("forbidden"));
 
     // Without `escalate` and `bind` the roles of the release are refused: those two rules are not there for nothing.
     let is_kind = |object: &Value, kind: &str| object["kind"] == kind;
     for (verb, kind) in [("escalate", "ClusterRole"), ("bind", "ClusterRoleBinding")] {
         must(&server, &[&APPLY[..], &["-"]].concat(), &roles(&rights, Some(verb)));
         let of_kind: Vec<Value> = objects.iter().filter(|object| is_kind(object, kind)).cloned().collect();
-        apply_as_operator(&server, of_kind, is_refused("attempting to grant RBAC permissions"));
+        apply_as_operator(&server, &of_kind, is_refused("attempting to grant RBAC permissions"));
     }
 
     must(&server, &[&APPLY[..], &["-"]].concat(), &roles(&rights, None));
     let (definitions, others): (Vec<Value>, Vec<Value>) = objects
         .into_iter()
         .partition(|object| is_kind(object, "CustomResourceDefinition") || is_kind(object, "Namespace"));
-    apply_as_operator(&server, definitions, Result::is_ok);
+    apply_as_operator(&server, &definitions, Result::is_ok);
     must(&server, &["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"], "");
-    apply_as_operator(&server, others, Result::is_ok);
+    apply_as_operator(&server, &others, Result::is_ok);
 
     for verb_and_resource in
         [["get", "secrets"], ["delete", "namespaces"], ["update", "deployments"], ["create", "pods"]]

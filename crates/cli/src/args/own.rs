@@ -51,7 +51,7 @@ pub(crate) struct BaseImageArgs {
     /// Folder of files for `manifests/` instead of the ones that lockstep carries.
     #[arg(long, value_name = "DIR")]
     pub(crate) manifests: Option<PathBuf>,
-    /// Leave out ServiceMonitor and alerts: for clusters without the kinds of the Prometheus operator.
+    /// Leave out the service monitor and alerts: for clusters without the kinds of the Prometheus operator.
     #[arg(long, conflicts_with = "manifests")]
     pub(crate) without_monitoring: bool,
     /// Write an image although the binary could not start in it.

@@ -137,7 +137,7 @@ const fn one(resource: &'static str, name: &'static str, why: &'static str) -> N
     Need { name: Some(name), ..all(resource, why) }
 }
 
-/// One ConfigMap is watched.
+/// One `ConfigMap` is watched.
 const fn map(namespace: &'static str, name: &'static str, why: &'static str) -> Need {
     Need { namespace: Some(namespace), group: "", ..one("configmaps", name, why) }
 }

@@ -1,4 +1,4 @@
-//! Rights as role objects: a ClusterRole, a Role where a namespace suffices, and their bindings.
+//! Rights as role objects: a `ClusterRole`, a Role where a namespace suffices, and their bindings.
 
 use std::collections::{BTreeMap, BTreeSet};
 

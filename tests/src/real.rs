@@ -214,6 +214,14 @@ pub fn places((release, selection): &Chosen) -> Rules {
 /// # Panics
 /// When a kind is nowhere defined, or a manifest cannot be applied.
 pub fn wanted(chosen: &Chosen) -> Vec<Wanted> {
+    wanted_in(chosen, &facts())
+}
+
+/// The same for a cluster that adds more to manifests than the label.
+///
+/// # Panics
+/// When a kind is nowhere defined, or a manifest cannot be applied.
+pub fn wanted_in(chosen: &Chosen, facts: &ClusterFacts) -> Vec<Wanted> {
     let (release, selection) = chosen;
     let manifests: Vec<&Manifest> = release.selected(selection).collect();
     let rules = Rules::of_release(manifests.iter().map(|manifest| &manifest.object));
@@ -221,7 +229,7 @@ pub fn wanted(chosen: &Chosen) -> Vec<Wanted> {
     let mut wanted: BTreeMap<ResourceId, Wanted> = BTreeMap::new();
     for manifest in manifests.into_iter().filter(|manifest| !manifest.is_delete()) {
         let mut object = rules.normalise(&manifest.object).object;
-        modify(&mut object, &facts()).unwrap_or_else(|error| failed(&error.to_string()));
+        modify(&mut object, facts).unwrap_or_else(|error| failed(&error.to_string()));
         let resource =
             resource(&places, manifest).unwrap_or_else(|| failed(&format!("{manifest}: no such kind")));
         let mut id = manifest.id.clone();

@@ -35,7 +35,7 @@ enum Action {
     Mutants,
 }
 
-const SOAKS: [Soak; 7] = [
+const SOAKS: [Soak; 8] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -77,6 +77,13 @@ const SOAKS: [Soak; 7] = [
         amount: 50,
         seed_variable: "LOCKSTEP_SEED",
         action: Action::Suite { file: "release_mirror", rounds_variable: "LOCKSTEP_ROUNDS" },
+    },
+    Soak {
+        name: "chaos",
+        what: "three operators on a real server that is disturbed for 300 seconds, or as many as named; 5 times what `test` does",
+        amount: 300,
+        seed_variable: "LOCKSTEP_SEED",
+        action: Action::Suite { file: "operator_chaos", rounds_variable: "LOCKSTEP_CHAOS_SECONDS" },
     },
     Soak {
         name: "eta",

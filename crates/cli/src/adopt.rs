@@ -23,7 +23,8 @@ const NAMED: usize = 20;
 
 pub(crate) fn run(args: &AdoptArgs) -> anyhow::Result<Outcome> {
     if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
-        let message = "adopt stops an operator and asks before it does; without a terminal give --yes or --dry-run";
+        let message =
+            "adopt stops an operator and asks before it does; without a terminal give --yes or --dry-run";
         return Err(UsageError(message.to_owned()).into());
     }
     let runtime = Runtime::new().context("starting the threads of the client")?;
@@ -83,7 +84,9 @@ async fn revert(args: &AdoptArgs) -> anyhow::Result<Outcome> {
         objects(labels)
     ))?;
     if refused > 0 {
-        output::warn("the other operator was not started, because something is left; correct it and run this again");
+        output::warn(
+            "the other operator was not started, because something is left; correct it and run this again",
+        );
     }
     Ok(left(refused))
 }
@@ -196,6 +199,9 @@ mod tests {
         let text = text(&outlook);
         assert!(text.starts_with("Deployment a/b is scaled from 1 to 0\n25 objects change"), "{text}");
         assert!(text.contains("  ConfigMap a/19\n  and 5 more\n1 object"), "{text}");
-        assert!(!text.contains("cannot be looked at") && text.ends_with("3 objects of the release stay as they are\n"));
+        assert!(
+            !text.contains("cannot be looked at")
+                && text.ends_with("3 objects of the release stay as they are\n")
+        );
     }
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 
+use lockstep_api::names::file::{IMAGE_REFERENCES, RELEASE_METADATA};
 use lockstep_api::names::profile;
 use lockstep_payload::render::{self, File, Source};
 use lockstep_payload::template::TemplateData;
 use lockstep_payload::{DiskFiles, FeatureGates, Files as _, Folder, Selection, images, metadata};
-use lockstep_api::names::file::{IMAGE_REFERENCES, RELEASE_METADATA};
 
 use crate::args::{ImageArgs, RenderArgs};
 use crate::exit::Outcome;
 use crate::output;
 
 pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<Outcome> {
-    let images = references(&DiskFiles::open(&args.root.folder())?)?;
+    let images = references(&DiskFiles::open(&args.root.payload_dir)?)?;
     let Some(pull_spec) = images.pull_specs().remove(&args.name) else {
         let near = images.near(&args.name);
         let hint = match near.as_slice() {
@@ -32,8 +32,8 @@ pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn render(args: &RenderArgs) -> anyhow::Result<Outcome> {
-    let root = args.root.folder();
-    let files = DiskFiles::open(&root)?;
+    let root = &args.root.payload_dir;
+    let files = DiskFiles::open(root)?;
     let images = references(&files)?;
     let metadata = metadata::read(&files.read(Folder::ReleaseManifests, RELEASE_METADATA)?)
         .with_context(|| format!("reading the version of the release in {}", root.display()))?;
@@ -86,8 +86,10 @@ fn folder(path: &Path) -> anyhow::Result<Vec<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
     };
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>().with_context(|| format!("reading {}", path.display()))?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<_>>()
+        .with_context(|| format!("reading {}", path.display()))?;
     paths.retain(|path| path.is_file());
     paths.sort();
     let file = |path: PathBuf| {

@@ -89,7 +89,9 @@ async fn pause(args: &UpgradePauseArgs) -> anyhow::Result<Outcome> {
         seen.patch(annotate(&seen.live, &annotations)).await?;
     }
     let already = if is_new { "" } else { " already" };
-    print_lines(&format!("The cluster is{already} paused: nothing new starts until `lockstep upgrade resume`\n"))?;
+    print_lines(&format!(
+        "The cluster is{already} paused: nothing new starts until `lockstep upgrade resume`\n"
+    ))?;
     if let Some((from, to)) = ask::on_its_way(&seen.version) {
         print_lines(&format!("The update from {from} to {to} stops where it is; drift is still repaired\n"))?;
     }
@@ -109,14 +111,16 @@ async fn resume(cluster: &ClusterArgs) -> anyhow::Result<Outcome> {
     if !operations.is_empty() {
         seen.patch(operations).await?;
     }
-    print_lines(match (was_paused, ask::on_its_way(&seen.version)) {
-        (false, _) => "The cluster is not paused\n".to_owned(),
-        (true, None) => "The cluster is no longer paused\n".to_owned(),
-        (true, Some((from, to))) => {
-            format!("The cluster is no longer paused; the update from {from} to {to} goes on\n")
+    print_lines(
+        match (was_paused, ask::on_its_way(&seen.version)) {
+            (false, _) => "The cluster is not paused\n".to_owned(),
+            (true, None) => "The cluster is no longer paused\n".to_owned(),
+            (true, Some((from, to))) => {
+                format!("The cluster is no longer paused; the update from {from} to {to} goes on\n")
+            }
         }
-    }
-    .as_str())?;
+        .as_str(),
+    )?;
     Ok(Outcome::Clean)
 }
 
@@ -154,7 +158,10 @@ impl Seen {
         if ask.is_asked_already {
             print_lines(&format!("{} is asked for already\n", ask.to))?;
         } else {
-            print_lines(&format!("Updating the cluster: {} -> {} ({})\n", ask.from, ask.to, ask.update.image))?;
+            print_lines(&format!(
+                "Updating the cluster: {} -> {} ({})\n",
+                ask.from, ask.to, ask.update.image
+            ))?;
             let operation = PatchOperation::add("/spec/desiredUpdate", json!(ask.update));
             let live = self.patch(vec![operation]).await?;
             generation = live["metadata"]["generation"].as_i64().unwrap_or(generation);
@@ -183,9 +190,11 @@ impl Seen {
                 "somebody changed the ClusterVersion while this command looked at it; nothing was written. Run it again: it \
                  looks anew"
             )),
-            Err(refusal) => {
-                Err(anyhow!(refusal.explain(&format!("ClusterVersion {} at {}", object::VERSION, self.address))))
-            }
+            Err(refusal) => Err(anyhow!(refusal.explain(&format!(
+                "ClusterVersion {} at {}",
+                object::VERSION,
+                self.address
+            )))),
         }
     }
 }
@@ -197,7 +206,8 @@ fn annotate(live: &Value, annotations: &[(&str, &str)]) -> Vec<PatchOperation> {
     if !live["metadata"]["annotations"].is_object() {
         operations.push(PatchOperation::add(map, json!({})));
     }
-    operations.extend(annotations.iter().map(|(name, value)| PatchOperation::add(pointer(name), json!(value))));
+    operations
+        .extend(annotations.iter().map(|(name, value)| PatchOperation::add(pointer(name), json!(value))));
     operations
 }
 

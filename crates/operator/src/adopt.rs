@@ -201,7 +201,9 @@ impl Adoption {
             tell(Progress::Scaled { replicas: 0 });
         }
         let summary = self
-            .alone(&mut tell, async |tell: &mut dyn FnMut(Progress)| objects::give_back(self, &backup, tell).await)
+            .alone(&mut tell, async |tell: &mut dyn FnMut(Progress)| {
+                objects::give_back(self, &backup, tell).await
+            })
             .await?;
         if summary.refused == 0 {
             if let Some(replicas) = predecessor::restore(self, &backup.deployment).await? {

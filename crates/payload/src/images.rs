@@ -106,7 +106,8 @@ impl ImageReferences {
     pub fn near(&self, name: &str) -> Vec<&str> {
         let words: Vec<&str> = name.split('-').filter(|word| word.len() > 2).collect();
         let is_near = |tag: &&str| {
-            let shares = |word: &&str| tag.split('-').any(|other| other.starts_with(*word) || word.starts_with(other));
+            let shares =
+                |word: &&str| tag.split('-').any(|other| other.starts_with(*word) || word.starts_with(other));
             tag.contains(name) || (!words.is_empty() && words.iter().any(|word| shares(word)))
         };
         let tags = self.tags.iter().filter(|tag| tag.pull_spec.is_some()).map(|tag| tag.name.as_str());

@@ -87,7 +87,10 @@ pub enum RenderError {
         count: usize,
     },
     /// A manifest on the command line is something else.
-    #[error("{kind} manifest {file} GroupVersionKind {found}, but expected {}/v1, Kind={kind}", group::CONFIG)]
+    #[error(
+        "{kind} manifest {file} GroupVersionKind {found}, but expected {}/v1, Kind={kind}",
+        group::CONFIG
+    )]
     Kind {
         /// What it should be.
         kind: &'static str,
@@ -184,8 +187,8 @@ pub fn file(
 /// When it is not one ClusterVersion.
 pub fn overrides(path: &str, bytes: &[u8]) -> Result<Vec<Override>, RenderError> {
     let object = one(kind::CLUSTER_VERSION, path, bytes)?;
-    let version: ClusterVersion =
-        serde_json::from_value(object).map_err(|source| RenderError::Version { file: path.to_owned(), source })?;
+    let version: ClusterVersion = serde_json::from_value(object)
+        .map_err(|source| RenderError::Version { file: path.to_owned(), source })?;
     Ok(version.spec.overrides)
 }
 

@@ -8,7 +8,11 @@ fn file_of(name: &str, text: &str) -> File {
 
 /// A CRD in the default profile, for these major versions.
 fn a_crd(name: &str, majors: &str) -> String {
-    let major = if majors.is_empty() { String::new() } else { format!(", release.openshift.io/major-version: {majors:?}") };
+    let major = if majors.is_empty() {
+        String::new()
+    } else {
+        format!(", release.openshift.io/major-version: {majors:?}")
+    };
     format!(
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}, annotations: \
          {{include.release.openshift.io/self-managed-high-availability: \"true\"{major}}}}}\n"
@@ -16,11 +20,19 @@ fn a_crd(name: &str, majors: &str) -> String {
 }
 
 fn selection(major_version: Option<u64>) -> Selection {
-    Selection { major_version, profile: Some("self-managed-high-availability".to_owned()), ..Selection::default() }
+    Selection {
+        major_version,
+        profile: Some("self-managed-high-availability".to_owned()),
+        ..Selection::default()
+    }
 }
 
 fn data() -> TemplateData {
-    TemplateData { release_image: "R".into(), cluster_profile: "some-profile".into(), ..TemplateData::default() }
+    TemplateData {
+        release_image: "R".into(),
+        cluster_profile: "some-profile".into(),
+        ..TemplateData::default()
+    }
 }
 
 #[test]
@@ -45,21 +57,28 @@ fn the_major_version_decides_what_is_written() {
 #[test]
 fn templates_are_rendered_and_objects_of_one_file_stay_in_one() {
     let text = format!("{}---\n{}", a_crd("'{{.ReleaseImage}}'", ""), a_crd("b", ""));
-    let output = file(Source::Bootstrap, &file_of("a.yaml", &text), &data(), &selection(None)).unwrap().unwrap();
+    let output =
+        file(Source::Bootstrap, &file_of("a.yaml", &text), &data(), &selection(None)).unwrap().unwrap();
     let text = String::from_utf8(output.content).unwrap();
     let parts: Vec<Value> = text.split("\n---\n").map(|part| serde_json::from_str(part).unwrap()).collect();
     assert_eq!((parts.len(), &parts[0]["metadata"]["name"]), (2, &"R".into()));
     let future = file_of("a.yaml", "a: {{.FutureField}}");
     let error = file(Source::Manifests, &future, &data(), &selection(None)).unwrap_err().to_string();
-    assert!(error.starts_with("render template a.yaml from manifests: failed to execute template"), "{error}");
-    let error = file(Source::ReleaseManifests, &file_of("a.yaml", "a: ["), &data(), &selection(None)).unwrap_err();
+    assert!(
+        error.starts_with("render template a.yaml from manifests: failed to execute template"),
+        "{error}"
+    );
+    let error =
+        file(Source::ReleaseManifests, &file_of("a.yaml", "a: ["), &data(), &selection(None)).unwrap_err();
     assert!(error.to_string().starts_with("parse manifest a.yaml from release-manifests: "), "{error}");
 }
 
 #[test]
 fn of_the_release_only_image_policies_are_wanted() {
     let include = "annotations: {include.release.openshift.io/self-managed-high-availability: \"true\"}";
-    let policy = format!("apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {{name: a, {include}}}\n");
+    let policy = format!(
+        "apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {{name: a, {include}}}\n"
+    );
     for (source, text, is_written) in [
         (Source::ReleaseManifests, policy.as_str(), true),
         (Source::ReleaseManifests, &a_crd("a", ""), false),
@@ -76,7 +95,8 @@ fn of_the_release_only_image_policies_are_wanted() {
 
 #[test]
 fn manifests_of_the_command_line_are_checked() {
-    let head = |kind: &str| format!("apiVersion: config.openshift.io/v1\nkind: {kind}\nmetadata: {{name: a}}\n");
+    let head =
+        |kind: &str| format!("apiVersion: config.openshift.io/v1\nkind: {kind}\nmetadata: {{name: a}}\n");
     let version = head("ClusterVersion")
         + "spec:\n  clusterID: x\n  overrides: [{kind: Deployment, group: apps, namespace: a, name: b, unmanaged: true}]\n";
     assert_eq!(overrides("f", version.as_bytes()).unwrap()[0].name, "b");
@@ -94,5 +114,7 @@ fn manifests_of_the_command_line_are_checked() {
         + "spec: {featureSet: TechPreviewNoUpgrade}\nstatus: {featureGates: [{version: 1.0.0, enabled: [{name: A}]}]}\n";
     let read = feature_gates("f", gates.as_bytes()).unwrap();
     assert_eq!((read.feature_set.as_str(), read.is_enabled("A")), ("TechPreviewNoUpgrade", true));
-    assert!(feature_gates("f", b"a: [").unwrap_err().to_string().starts_with("loading FeatureGate manifest f: "));
+    assert!(
+        feature_gates("f", b"a: [").unwrap_err().to_string().starts_with("loading FeatureGate manifest f: ")
+    );
 }

@@ -71,7 +71,9 @@ pub enum Denial {
         needs_force: bool,
     },
     /// The cluster was never completely at a release.
-    #[error("the cluster has never been completely at a release, so there is none to go back to: {on_its_way} is being installed")]
+    #[error(
+        "the cluster has never been completely at a release, so there is none to go back to: {on_its_way} is being installed"
+    )]
     NothingBefore {
         /// What is installed.
         on_its_way: String,
@@ -120,7 +122,8 @@ pub fn choose(version: &ClusterVersion, wish: &Wish) -> Result<Ask, Denial> {
         return Err(Denial::Against { reasons: concerns, needs_force });
     }
     if needs_force && !wish.force {
-        concerns.push("without --force the operator will refuse this and say so in ReleaseAccepted".to_owned());
+        concerns
+            .push("without --force the operator will refuse this and say so in ReleaseAccepted".to_owned());
     }
     if wish.force {
         notes.push("--force skips the verification of the release and every precondition".to_owned());
@@ -179,7 +182,8 @@ fn find(version: &ClusterVersion, target: &str) -> Result<Release, Denial> {
     let history = || status.history.iter().map(of_entry);
     if target.contains(['/', '@']) {
         let known = available().chain(conditional()).chain(history());
-        let version = known.filter(|known| same_image(&known.image, target)).map(|known| known.version).next();
+        let version =
+            known.filter(|known| same_image(&known.image, target)).map(|known| known.version).next();
         let version = version.unwrap_or_default();
         return Ok(Release { version, image: target.to_owned(), ..Release::default() });
     }
@@ -240,7 +244,8 @@ fn of_cluster(version: &ClusterVersion) -> Vec<String> {
         concerns.push(format!("the cluster is failing ({}): {}", failing.reason, failing.message));
     }
     if let Some((from, to)) = on_its_way(version) {
-        concerns.push(format!("an update from {from} to {to} is in progress; a new request replaces it at once"));
+        concerns
+            .push(format!("an update from {from} to {to} is in progress; a new request replaces it at once"));
     }
     concerns
 }

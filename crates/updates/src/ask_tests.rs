@@ -79,7 +79,11 @@ fn a_version_with_two_images_is_refused_with_both() {
     let version = cluster(&["C4.1.1"], &json!({}), &json!({"availableUpdates": twice}));
     let text = choose(&version, &to("4.1.2")).unwrap_err().to_string();
     assert!(text.contains("a/b@sha256:1, a/b@sha256:2"), "{text}");
-    assert_eq!(choose(&version, &to("4.1.3")).unwrap().update.image, "a/b@sha256:3", "one image in two places");
+    assert_eq!(
+        choose(&version, &to("4.1.3")).unwrap().update.image,
+        "a/b@sha256:3",
+        "one image in two places"
+    );
 }
 
 #[test]

@@ -35,8 +35,11 @@ impl Request {
     /// *Order*: somebody asks for something else; not seen; invalid; there; refused; under way.
     pub fn fate(&self, version: &ClusterVersion) -> Fate {
         let status = &version.status;
-        let wanted =
-            Release { version: self.update.version.clone(), image: self.update.image.clone(), ..Release::default() };
+        let wanted = Release {
+            version: self.update.version.clone(),
+            image: self.update.image.clone(),
+            ..Release::default()
+        };
         match &version.spec.desired_update {
             Some(now) if asks_for(now, &wanted) => {}
             Some(now) => {
@@ -53,13 +56,16 @@ impl Request {
             return Fate::Refused(invalid.message.clone());
         }
         let entry = status.history.first().filter(|entry| {
-            let entry = Update { version: entry.version.clone(), image: entry.image.clone(), ..Update::default() };
+            let entry =
+                Update { version: entry.version.clone(), image: entry.image.clone(), ..Update::default() };
             asks_for(&entry, &wanted)
         });
         if entry.is_some_and(lockstep_api::UpdateHistory::is_completed) {
             return Fate::Done(format!("the cluster is at {}", self.name()));
         }
-        if let Some(accepted) = find(condition::RELEASE_ACCEPTED).filter(|it| it.is_false() && !self.is_stale(it)) {
+        if let Some(accepted) =
+            find(condition::RELEASE_ACCEPTED).filter(|it| it.is_false() && !self.is_stale(it))
+        {
             return Fate::Refused(format!("{}: {}", accepted.reason, accepted.message));
         }
         let progress = find(condition::PROGRESSING).map(|it| it.message.clone()).unwrap_or_default();
@@ -67,7 +73,9 @@ impl Request {
             (Some(_), Some(failing)) => format!("{progress} (failing: {})", failing.message),
             (Some(_), None) => progress,
             (None, _) => match find(condition::RELEASE_ACCEPTED) {
-                Some(accepted) if !accepted.is_true() && !accepted.message.is_empty() => accepted.message.clone(),
+                Some(accepted) if !accepted.is_true() && !accepted.message.is_empty() => {
+                    accepted.message.clone()
+                }
                 _ => format!("{} is being looked at", self.name()),
             },
         })
@@ -109,7 +117,9 @@ mod tests {
             .collect();
         let history = match entry {
             "" => json!([]),
-            state => json!([{"state": state, "startedTime": "2026-01-01T00:00:00Z", "version": "4.1.2", "image": IMAGE}]),
+            state => {
+                json!([{"state": state, "startedTime": "2026-01-01T00:00:00Z", "version": "4.1.2", "image": IMAGE}])
+            }
         };
         serde_json::from_value(json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion",
             "metadata": {"name": "version"}, "spec": {"clusterID": "", "desiredUpdate": asked},
@@ -122,9 +132,15 @@ mod tests {
         let asked = json!({"version": "4.1.2", "image": IMAGE});
         let working = ("Progressing", "True", "Working towards 4.1.2");
         for (version, expected) in [
-            (seen(2, &asked, "Completed", &[]), Fate::Open("the operator has not seen the request yet; does it run?".into())),
+            (
+                seen(2, &asked, "Completed", &[]),
+                Fate::Open("the operator has not seen the request yet; does it run?".into()),
+            ),
             (seen(3, &asked, "", &[]), Fate::Open("4.1.2 is being looked at".into())),
-            (seen(3, &asked, "", &[("ReleaseAccepted", "Unknown", "Retrieving")]), Fate::Open("Retrieving".into())),
+            (
+                seen(3, &asked, "", &[("ReleaseAccepted", "Unknown", "Retrieving")]),
+                Fate::Open("Retrieving".into()),
+            ),
             (seen(3, &asked, "Partial", &[working]), Fate::Open("Working towards 4.1.2".into())),
             (
                 seen(3, &asked, "Partial", &[working, ("Failing", "True", "dns")]),
@@ -133,7 +149,10 @@ mod tests {
             (seen(3, &asked, "Completed", &[]), Fate::Done("the cluster is at 4.1.2".into())),
             (seen(3, &asked, "", &[("ReleaseAccepted", "False", "no")]), Fate::Refused("R: no".into())),
             (seen(3, &asked, "", &[("Invalid", "True", "bad")]), Fate::Refused("bad".into())),
-            (seen(3, &json!({"version": "5.0.0"}), "", &[]), Fate::Refused("somebody asked for 5.0.0 instead".into())),
+            (
+                seen(3, &json!({"version": "5.0.0"}), "", &[]),
+                Fate::Refused("somebody asked for 5.0.0 instead".into()),
+            ),
             (seen(3, &json!(null), "", &[]), Fate::Refused("somebody took the request back".into())),
         ] {
             assert_eq!(request().fate(&version), expected, "{version:?}");

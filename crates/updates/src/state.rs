@@ -33,7 +33,9 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
     match (on_its_way(version), status.last_completed()) {
         (Some((from, to)), _) => writeln!(out, "An update is in progress: {from} -> {to}")?,
         (None, Some(entry)) => writeln!(out, "Cluster version is {}", entry_name(entry))?,
-        (None, None) => writeln!(out, "Nothing is known of the cluster's version: no operator has reported yet")?,
+        (None, None) => {
+            writeln!(out, "Nothing is known of the cluster's version: no operator has reported yet")?
+        }
     }
     if on_its_way(version).is_some() {
         line(out, "", find(condition::PROGRESSING))?;
@@ -42,7 +44,11 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
         (condition::INVALID, "The ClusterVersion is invalid", true),
         (condition::FAILING, "The cluster is failing", true),
         (condition::RELEASE_ACCEPTED, "The release that is asked for is not accepted", false),
-        (condition::UPGRADEABLE, "Only updates within the minor version are possible (Upgradeable=False)", false),
+        (
+            condition::UPGRADEABLE,
+            "Only updates within the minor version are possible (Upgradeable=False)",
+            false,
+        ),
         (condition::RETRIEVED_UPDATES, "Updates could not be looked up", false),
     ] {
         let told = find(kind).filter(|it| if when { it.is_true() } else { it.is_false() });
@@ -50,14 +56,22 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
     }
     match pause(version) {
         Some("") => writeln!(out, "Paused: nothing new starts until `lockstep upgrade resume`")?,
-        Some(reason) => writeln!(out, "Paused ({reason}): nothing new starts until `lockstep upgrade resume`")?,
+        Some(reason) => {
+            writeln!(out, "Paused ({reason}): nothing new starts until `lockstep upgrade resume`")?
+        }
         None => {}
     }
     if !status.history.is_empty() {
         writeln!(out, "\nHistory:")?;
         for entry in status.history.iter().take(HISTORY) {
             let verified = if entry.verified { "" } else { ", not verified" };
-            writeln!(out, "  {:<10} {}  since {}{verified}", entry.state.to_string(), entry_name(entry), entry.started_time)?;
+            writeln!(
+                out,
+                "  {:<10} {}  since {}{verified}",
+                entry.state.to_string(),
+                entry_name(entry),
+                entry.started_time
+            )?;
         }
     }
     updates(version, out)
@@ -65,11 +79,18 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
 
 fn updates(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
     let status = &version.status;
-    let channel = if version.spec.channel.is_empty() { "none, so no updates are looked up" } else { &version.spec.channel };
+    let channel = if version.spec.channel.is_empty() {
+        "none, so no updates are looked up"
+    } else {
+        &version.spec.channel
+    };
     writeln!(out, "\nChannel: {channel}")?;
     let available: Vec<_> = status.available_updates.iter().flatten().collect();
     if available.is_empty() {
-        writeln!(out, "No updates are known. A release can be asked for by its pull spec: lockstep upgrade to NAME@sha256:…")?;
+        writeln!(
+            out,
+            "No updates are known. A release can be asked for by its pull spec: lockstep upgrade to NAME@sha256:…"
+        )?;
     } else {
         writeln!(out, "Updates:")?;
         for release in available {
@@ -105,9 +126,7 @@ mod tests {
 
     #[test]
     fn a_cluster_under_way_tells_what_it_does_and_what_is_wrong() {
-        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-            json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"})
-        };
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let version: ClusterVersion = serde_json::from_value(json!({
             "apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion",
             "metadata": {"name": "version", "annotations": {"lockstep.dev/paused": "true", "lockstep.dev/pause-reason": "the fair"}},

@@ -63,7 +63,9 @@ pub fn restoration(live: &Value, former: &[Value]) -> Option<Vec<PatchOperation>
         let entries: Vec<Value> = former.iter().cloned().chain(kept).collect();
         operations.push(PatchOperation::replace("/metadata/managedFields", Value::Array(entries)));
     }
-    if let Some(labels) = live["metadata"]["labels"].as_object().filter(|labels| labels.contains_key(label::PAYLOAD)) {
+    if let Some(labels) =
+        live["metadata"]["labels"].as_object().filter(|labels| labels.contains_key(label::PAYLOAD))
+    {
         let place = if labels.len() == 1 {
             "/metadata/labels".to_owned()
         } else {
@@ -174,7 +176,12 @@ mod tests {
 
     #[test]
     fn former_entries_come_back_as_they_were_and_the_label_goes() {
-        let theirs = entry("cluster-version-operator", "Update", "2026-01-01T00:00:00Z", json!({"f:spec": {"f:a": {}}}));
+        let theirs = entry(
+            "cluster-version-operator",
+            "Update",
+            "2026-01-01T00:00:00Z",
+            json!({"f:spec": {"f:a": {}}}),
+        );
         let other = entry("kubectl", "Update", "t", json!({"f:data": {}}));
         let before = live(json!([theirs, other]));
         let saved = former(&before);

@@ -54,9 +54,8 @@ mod tests {
 
     #[test]
     fn a_release_is_needed_unless_the_cluster_is_given_back() {
-        let parses = |arguments: &[&str]| {
-            Cli::try_parse_from(["lockstep", "adopt"].iter().chain(arguments)).is_ok()
-        };
+        let parses =
+            |arguments: &[&str]| Cli::try_parse_from(["lockstep", "adopt"].iter().chain(arguments)).is_ok();
         assert!(parses(&["./r"]) && parses(&["--revert"]) && parses(&["./r", "--dry-run"]));
         assert!(!parses(&[]) && !parses(&["./r", "--dry-run", "--yes"]));
     }

@@ -39,17 +39,7 @@ pub(crate) struct ImageArgs {
 /// Where the files of the release image are.
 #[derive(Debug, Args)]
 pub(crate) struct RootArgs {
-    /// The root of the release image; without it that of `PAYLOAD_OVERRIDE`, or `/`.
-    #[arg(long, value_name = "DIR")]
-    payload_dir: Option<PathBuf>,
-}
-
-// === impl RootArgs ===
-
-impl RootArgs {
-    /// The flag, else the variable that the reference reads, else the root of the file system.
-    pub(crate) fn folder(&self) -> PathBuf {
-        let from_environment = || std::env::var_os("PAYLOAD_OVERRIDE").filter(|it| !it.is_empty()).map(PathBuf::from);
-        self.payload_dir.clone().or_else(from_environment).unwrap_or_else(|| PathBuf::from("/"))
-    }
+    /// The root of the release image.
+    #[arg(long, value_name = "DIR", env = "PAYLOAD_OVERRIDE", default_value = "/")]
+    pub(crate) payload_dir: PathBuf,
 }

@@ -7,14 +7,17 @@ use clap::{Args, Subcommand};
 use super::cluster::{ClusterArgs, duration};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   lockstep upgrade                                      where the cluster is, what is wrong, which updates are known
   lockstep upgrade to 4.20.3 --wait
   lockstep upgrade to registry.example.com/release@sha256:… --wait --timeout 2h
   lockstep upgrade pause --reason 'until Monday'
   lockstep upgrade abort
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 124 not there within --timeout, 130 Ctrl-C (the update goes on).")]
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 124 not there within --timeout, 130 Ctrl-C (the update goes on)."
+)]
 pub(crate) struct UpgradeArgs {
     #[command(subcommand)]
     pub(crate) command: Option<UpgradeCommand>,
@@ -103,7 +106,9 @@ mod tests {
     #[test]
     fn a_timeout_needs_somebody_who_waits() {
         assert!(parse(&["to", "1.0.0", "--timeout", "1m"]).unwrap_err().contains("--wait"));
-        let Some(UpgradeCommand::To(args)) = parse(&["to", "1.0.0", "--wait", "--timeout", "1m"]).unwrap().command else {
+        let Some(UpgradeCommand::To(args)) =
+            parse(&["to", "1.0.0", "--wait", "--timeout", "1m"]).unwrap().command
+        else {
             panic!("another command")
         };
         assert_eq!(args.wait.timeout, Duration::from_mins(1));

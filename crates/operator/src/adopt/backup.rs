@@ -74,7 +74,9 @@ impl Backup {
     pub(super) async fn begin(adoption: &Adoption, predecessor: &Predecessor) -> Result<Self, AdoptError> {
         let data = json!({VERSION: FORMAT, DEPLOYMENT: predecessor.live.to_string()});
         match create(adoption, &index(adoption), &data).await {
-            Ok(()) => Ok(Self { deployment: predecessor.live.clone(), objects: Vec::new(), parts: Vec::new() }),
+            Ok(()) => {
+                Ok(Self { deployment: predecessor.live.clone(), objects: Vec::new(), parts: Vec::new() })
+            }
             Err(Refusal::AlreadyExists) => Self::read(adoption).await,
             Err(refusal) => Err(refused(title(adoption, &index(adoption)))(refusal)),
         }
@@ -113,7 +115,8 @@ impl Backup {
     /// Keeps the entries of some objects; what is kept of an object already stays, because it is older.
     pub(super) async fn keep(&mut self, adoption: &Adoption, objects: Vec<Former>) -> Result<(), AdoptError> {
         let known: BTreeSet<&str> = self.objects.iter().map(|former| former.uid.as_str()).collect();
-        let new: Vec<Former> = objects.into_iter().filter(|former| !known.contains(former.uid.as_str())).collect();
+        let new: Vec<Former> =
+            objects.into_iter().filter(|former| !known.contains(former.uid.as_str())).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -153,14 +156,19 @@ fn title(adoption: &Adoption, name: &str) -> String {
 fn parse(adoption: &Adoption, map: &Value, key: &str) -> Result<Value, AdoptError> {
     let text = map["data"][key].as_str().unwrap_or_default();
     let name = lockstep_api::object::name(map);
-    serde_json::from_str(text).map_err(|source| AdoptError::Unreadable { name: title(adoption, name), source })
+    serde_json::from_str(text)
+        .map_err(|source| AdoptError::Unreadable { name: title(adoption, name), source })
 }
 
 async fn create(adoption: &Adoption, name: &str, data: &Value) -> Result<(), Refusal> {
     let object = json!({"apiVersion": "v1", "kind": kind::CONFIG_MAP, "metadata": {"name": name,
         "namespace": adoption.namespace, "labels": {label::ADOPTION: adoption.set}}, "data": data});
     let body = Bytes::from(object.to_string());
-    adoption.server.send(Call::create(&resource(), Some(&adoption.namespace), body, DryRun::No)).await.map(drop)
+    adoption
+        .server
+        .send(Call::create(&resource(), Some(&adoption.namespace), body, DryRun::No))
+        .await
+        .map(drop)
 }
 
 fn resource() -> Resource {

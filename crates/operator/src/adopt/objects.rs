@@ -124,13 +124,15 @@ pub(super) async fn give_back(
     for chunk in backup.objects.chunks(SIDE_BY_SIDE * 4) {
         let changes = chunk.iter().map(|saved| async move {
             let resource = saved.resource();
-            let place = Place { adoption, resource: &resource, namespace: Some(&saved.namespace), name: &saved.name };
-            place.change(None, |live| {
-                // Another object of the same name was never adopted: only the label goes.
-                let is_same = live["metadata"]["uid"] == saved.uid.as_str();
-                restoration(live, if is_same { &saved.entries } else { &[] })
-            })
-            .await
+            let place =
+                Place { adoption, resource: &resource, namespace: Some(&saved.namespace), name: &saved.name };
+            place
+                .change(None, |live| {
+                    // Another object of the same name was never adopted: only the label goes.
+                    let is_same = live["metadata"]["uid"] == saved.uid.as_str();
+                    restoration(live, if is_same { &saved.entries } else { &[] })
+                })
+                .await
         });
         let done = stream::iter(changes).buffer_unordered(SIDE_BY_SIDE).collect::<Vec<_>>().await;
         count(done, &mut summary.entries, &mut summary.refused, tell);
@@ -166,7 +168,12 @@ async fn labelled(adoption: &Adoption) -> Result<Vec<(Resource, Option<String>, 
     while let Some((resource, list)) = lists.next().await {
         let list = match list {
             Ok(answer) => answer.object,
-            Err(Refusal::NotFound | Refusal::KindNotServed | Refusal::ApiUnavailable | Refusal::Forbidden { .. }) => continue,
+            Err(
+                Refusal::NotFound
+                | Refusal::KindNotServed
+                | Refusal::ApiUnavailable
+                | Refusal::Forbidden { .. },
+            ) => continue,
             Err(Refusal::Other { code, .. }) if NO_SUCH_VERB.contains(&code) => continue,
             Err(refusal) => return Err(refused(resource.name())(refusal)),
         };
@@ -222,7 +229,9 @@ impl Object {
     }
 
     fn is_movable(&self) -> bool {
-        !self.is_create_only() && !Predecessor::stays(&self.planned.object) && move_entries(&self.live).is_some()
+        !self.is_create_only()
+            && !Predecessor::stays(&self.planned.object)
+            && move_entries(&self.live).is_some()
     }
 
     /// Whether the manifest, or the live object by the reference's word, is only created.

@@ -62,7 +62,8 @@ impl Predecessor {
     /// Changes the number of replicas.
     pub(super) async fn scale(&self, adoption: &Adoption, replicas: u64) -> Result<(), AdoptError> {
         let operations = |live: &Value| {
-            (live["spec"]["replicas"] != replicas).then(|| vec![PatchOperation::add("/spec/replicas", json!(replicas))])
+            (live["spec"]["replicas"] != replicas)
+                .then(|| vec![PatchOperation::add("/spec/replicas", json!(replicas))])
         };
         change(adoption, operations).await
     }

@@ -11,7 +11,7 @@ use kube::Client;
 use lockstep_tests::cli::{Run, binary, lockstep_with, root};
 use lockstep_tests::clients::{self, Call};
 use lockstep_tests::real::{Wanted, wanted};
-use lockstep_tests::releases::example;
+use lockstep_tests::releases::{example, run_time_namespaces};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use xtask::kube::{Server, ServerOptions};
@@ -55,6 +55,9 @@ impl Cluster {
 
     /// Creates every object in the name of the reference, in whatever order the server takes them.
     fn populate(&self) {
+        for namespace in run_time_namespaces() {
+            assert_eq!(self.send(&Call::post("/api/v1/namespaces", &namespace)).0, 201);
+        }
         let mut left: Vec<&Wanted> = self.objects.iter().collect();
         let start = Instant::now();
         while !left.is_empty() {

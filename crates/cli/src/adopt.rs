@@ -67,6 +67,12 @@ async fn adopt(args: &AdoptArgs) -> anyhow::Result<Outcome> {
     ))?;
     // Only now can the server tell what was there by the other operator's will alone.
     differences(&target, "The next apply of this release changes:").await?;
+    if outlook.brings_reference {
+        output::note(
+            "the release brings the Deployment of the other operator: `lockstep operator` leaves it at 0, `lockstep apply` \
+             would start it again",
+        );
+    }
     output::note("`lockstep adopt --revert` gives the cluster back");
     Ok(left(summary.refused + outlook.unknown.len()))
 }
@@ -194,6 +200,7 @@ mod tests {
             others: 3,
             deployment: "Deployment a/b is scaled from 1 to 0".to_owned(),
             stops_operator: true,
+            brings_reference: false,
             unknown: Vec::new(),
         };
         let text = text(&outlook);

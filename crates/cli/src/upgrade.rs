@@ -111,16 +111,14 @@ async fn resume(cluster: &ClusterArgs) -> anyhow::Result<Outcome> {
     if !operations.is_empty() {
         seen.patch(operations).await?;
     }
-    print_lines(
-        match (was_paused, ask::on_its_way(&seen.version)) {
-            (false, _) => "The cluster is not paused\n".to_owned(),
-            (true, None) => "The cluster is no longer paused\n".to_owned(),
-            (true, Some((from, to))) => {
-                format!("The cluster is no longer paused; the update from {from} to {to} goes on\n")
-            }
+    let text = match (was_paused, ask::on_its_way(&seen.version)) {
+        (false, _) => "The cluster is not paused\n".to_owned(),
+        (true, None) => "The cluster is no longer paused\n".to_owned(),
+        (true, Some((from, to))) => {
+            format!("The cluster is no longer paused; the update from {from} to {to} goes on\n")
         }
-        .as_str(),
-    )?;
+    };
+    print_lines(&text)?;
     Ok(Outcome::Clean)
 }
 
@@ -158,10 +156,12 @@ impl Seen {
         if ask.is_asked_already {
             print_lines(&format!("{} is asked for already\n", ask.to))?;
         } else {
-            print_lines(&format!(
-                "Updating the cluster: {} -> {} ({})\n",
-                ask.from, ask.to, ask.update.image
-            ))?;
+            let text = if ask.from == ask.to {
+                format!("Taking the request back: the cluster stays at {}\n", ask.to)
+            } else {
+                format!("Updating the cluster: {} -> {} ({})\n", ask.from, ask.to, ask.update.image)
+            };
+            print_lines(&text)?;
             let operation = PatchOperation::add("/spec/desiredUpdate", json!(ask.update));
             let live = self.patch(vec![operation]).await?;
             generation = live["metadata"]["generation"].as_i64().unwrap_or(generation);

@@ -59,6 +59,8 @@ pub struct Outlook {
     pub deployment: String,
     /// Whether the Deployment would be scaled to 0.
     pub stops_operator: bool,
+    /// Whether the release itself brings the Deployment of the reference, which is not to be applied then.
+    pub brings_reference: bool,
     /// What the server refused to tell, for people.
     pub unknown: Vec<String>,
 }
@@ -161,6 +163,7 @@ impl Adoption {
             others: survey.others,
             deployment: predecessor.sentence(self),
             stops_operator: predecessor.must_stop(),
+            brings_reference: plan.planned().any(|planned| Predecessor::stays(&planned.object)),
             unknown: survey.unknown,
         })
     }

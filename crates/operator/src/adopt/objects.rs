@@ -22,7 +22,7 @@ const SIDE_BY_SIDE: usize = 16;
 /// How often a change is tried that others disturb.
 const TRIES: usize = 10;
 /// What a server answers of a kind that has no list.
-const NO_SUCH_VERB: [u16; 2] = [405, 403];
+const METHOD_NOT_ALLOWED: u16 = 405;
 
 /// An object that is changed.
 pub(super) struct Object {
@@ -124,8 +124,12 @@ pub(super) async fn give_back(
     for chunk in backup.objects.chunks(SIDE_BY_SIDE * 4) {
         let changes = chunk.iter().map(|saved| async move {
             let resource = saved.resource();
-            let place =
-                Place { adoption, resource: &resource, namespace: Some(&saved.namespace), name: &saved.name };
+            let place = Place {
+                adoption,
+                resource: &resource,
+                namespace: Some(saved.namespace.as_str()),
+                name: &saved.name,
+            };
             place
                 .change(None, |live| {
                     // Another object of the same name was never adopted: only the label goes.
@@ -174,7 +178,7 @@ async fn labelled(adoption: &Adoption) -> Result<Vec<(Resource, Option<String>, 
                 | Refusal::ApiUnavailable
                 | Refusal::Forbidden { .. },
             ) => continue,
-            Err(Refusal::Other { code, .. }) if NO_SUCH_VERB.contains(&code) => continue,
+            Err(Refusal::Other { code: METHOD_NOT_ALLOWED, .. }) => continue,
             Err(refusal) => return Err(refused(resource.name())(refusal)),
         };
         for item in list["items"].as_array().into_iter().flatten() {

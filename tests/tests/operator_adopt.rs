@@ -55,7 +55,10 @@ impl Cluster {
 
     /// Creates every object in the name of the reference, in whatever order the server takes them.
     fn populate(&self) {
-        for namespace in run_time_namespaces() {
+        let brings = |name: &Value| {
+            self.objects.iter().any(|it| it.id.kind == "Namespace" && *name == it.id.name.as_str())
+        };
+        for namespace in run_time_namespaces().filter(|namespace| !brings(&namespace["metadata"]["name"])) {
             assert_eq!(self.send(&Call::post("/api/v1/namespaces", &namespace)).0, 201);
         }
         let mut left: Vec<&Wanted> = self.objects.iter().collect();

@@ -67,7 +67,12 @@ impl Cluster {
             assert!(start.elapsed() < PATIENCE, "{} objects are refused", left.len());
             left.retain(|wanted| {
                 let mut object = wanted.object.clone();
-                object["metadata"]["labels"].as_object_mut().unwrap().remove("lockstep.dev/payload");
+                let metadata = object["metadata"].as_object_mut().unwrap();
+                let labels = metadata["labels"].as_object_mut().unwrap();
+                labels.remove("lockstep.dev/payload");
+                if labels.is_empty() {
+                    metadata.remove("labels");
+                }
                 if wanted.path() == CHANGED {
                     object["data"]["dropped"] = "yes".into();
                 }
@@ -179,7 +184,10 @@ fn has(owners: &Value, manager: &str, operation: &str) -> bool {
 fn ownership_moves_survives_kills_and_comes_back() {
     let cluster = Cluster::start();
     let before = cluster.owners();
-    assert!(before.values().all(|owners| has(owners, REFERENCE, "Update")));
+    // Of an object that is nothing but its name nobody owns anything.
+    let is_owned = |path: &str| has(&before[path], REFERENCE, "Update");
+    let owned = before.keys().filter(|path| is_owned(path)).count();
+    assert!(owned > 100 && owned + 10 > before.len(), "{owned} of {}", before.len());
     without_adoption_a_dropped_field_stays(&cluster);
 
     ended(&cluster.adopt(&[&[RELEASE][..], &IMAGE].concat()), 2, "--yes");
@@ -200,10 +208,11 @@ fn ownership_moves_survives_kills_and_comes_back() {
             assert_eq!(owners["labels"]["lockstep.dev/payload"], "version", "{path}");
         } else if path == DEPLOYMENT {
             assert_eq!(cluster.get(DEPLOYMENT)["spec"]["replicas"], 0);
-        } else {
+        } else if is_owned(&path) {
             assert!(
                 has(owners, "lockstep", "Apply") && !has(owners, REFERENCE, "Update"),
-                "{path}: {owners}"
+                "{path}: {owners}; before: {}",
+                before[&path]
             );
         }
     }
@@ -215,7 +224,7 @@ fn ownership_moves_survives_kills_and_comes_back() {
 
     give_back(&cluster);
     let mut restored = cluster.owners();
-    let mut expected = before;
+    let mut expected = before.clone();
     // That one has lost a field meanwhile.
     assert!(has(&restored[CHANGED], REFERENCE, "Update") && !has(&restored[CHANGED], "lockstep", "Apply"));
     restored.remove(CHANGED);

@@ -128,12 +128,12 @@ pub enum AdoptError {
     #[error("stopped, because {0}; run it again")]
     Lost(crate::lease::Lost),
     /// There is nothing to go back to.
-    #[error("the cluster was not adopted: there is no ConfigMap {0} that keeps what was before")]
+    #[error("the cluster was not adopted: there is no {0} that keeps what was before")]
     NotAdopted(String),
     /// What is kept cannot be read.
-    #[error("reading ConfigMap {name}, which keeps what was before the adoption")]
+    #[error("reading {name}, which keeps what was before the adoption")]
     Unreadable {
-        /// The ConfigMap.
+        /// The `ConfigMap`.
         name: String,
         /// Why.
         source: serde_json::Error,
@@ -231,20 +231,20 @@ impl Adoption {
             clock: self.clock.clone(),
             seed: self.seed,
         };
-        let mut last = String::new();
+        let mut holding = String::new();
         let waiting = candidate.acquire(|holder| {
             if holder != self.identity {
-                holder.clone_into(&mut last);
+                holder.clone_into(&mut holding);
                 tell(Progress::Held { holder: holder.to_owned() });
             }
         });
         let Ok(mut held) = timeout(self.patience, waiting).await else {
             let lease = format!("{}/{}", self.namespace, self.lease);
-            return Err(AdoptError::Held { lease, holder: last, patience: self.patience });
+            return Err(AdoptError::Held { lease, holder: holding, patience: self.patience });
         };
         let outcome = tokio::select! {
             biased;
-            lost = held.keep() => return Err(AdoptError::Lost(lost)),
+            why = held.keep() => return Err(AdoptError::Lost(why)),
             outcome = boxed(work(tell)) => outcome,
         };
         held.give_back().await;

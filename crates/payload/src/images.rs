@@ -108,7 +108,7 @@ impl ImageReferences {
         let is_near = |tag: &&str| {
             let shares =
                 |word: &&str| tag.split('-').any(|other| other.starts_with(*word) || word.starts_with(other));
-            tag.contains(name) || (!words.is_empty() && words.iter().any(|word| shares(word)))
+            tag.contains(name) || (!words.is_empty() && words.iter().any(shares))
         };
         let tags = self.tags.iter().filter(|tag| tag.pull_spec.is_some()).map(|tag| tag.name.as_str());
         let mut near: Vec<&str> = tags.filter(is_near).collect();

@@ -64,7 +64,7 @@ pub enum RenderError {
         /// The folder.
         folder: &'static str,
         /// What is wrong.
-        cause: ManifestError,
+        cause: Box<ManifestError>,
     },
     /// A manifest on the command line is neither YAML nor JSON.
     #[error("loading {kind} manifest {file}: {cause}")]
@@ -166,7 +166,7 @@ pub fn file(
         _ => input.content.clone(),
     };
     let manifests = read_file(Folder::Manifests, &Arc::from(name.as_str()), &rendered)
-        .map_err(|cause| RenderError::Manifest { file: name.clone(), folder, cause })?;
+        .map_err(|cause| RenderError::Manifest { file: name.clone(), folder, cause: Box::new(cause) })?;
     let mut content = Vec::new();
     for manifest in manifests.iter().filter(|manifest| source.is_wanted(manifest)) {
         if selection.check(manifest).is_err() {

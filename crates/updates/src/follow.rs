@@ -12,7 +12,7 @@ pub struct Request {
     pub update: Update,
     /// The generation of the ClusterVersion that holds it.
     pub generation: i64,
-    /// What ReleaseAccepted said before; it may be about something else.
+    /// What `ReleaseAccepted` said before; it may be about something else.
     pub accepted_before: Option<Condition>,
 }
 

@@ -31,12 +31,12 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
     let status = &version.status;
     let find = |kind| status.conditions.find(kind);
     match (on_its_way(version), status.last_completed()) {
-        (Some((from, to)), _) => writeln!(out, "An update is in progress: {from} -> {to}")?,
-        (None, Some(entry)) => writeln!(out, "Cluster version is {}", entry_name(entry))?,
+        (Some((from, to)), _) => writeln!(out, "An update is in progress: {from} -> {to}"),
+        (None, Some(entry)) => writeln!(out, "Cluster version is {}", entry_name(entry)),
         (None, None) => {
-            writeln!(out, "Nothing is known of the cluster's version: no operator has reported yet")?
+            writeln!(out, "Nothing is known of the cluster's version: no operator has reported yet")
         }
-    }
+    }?;
     if on_its_way(version).is_some() {
         line(out, "", find(condition::PROGRESSING))?;
     }
@@ -55,12 +55,12 @@ fn tell(version: &ClusterVersion, out: &mut String) -> std::fmt::Result {
         line(out, sentence, told)?;
     }
     match pause(version) {
-        Some("") => writeln!(out, "Paused: nothing new starts until `lockstep upgrade resume`")?,
+        Some("") => writeln!(out, "Paused: nothing new starts until `lockstep upgrade resume`"),
         Some(reason) => {
-            writeln!(out, "Paused ({reason}): nothing new starts until `lockstep upgrade resume`")?
+            writeln!(out, "Paused ({reason}): nothing new starts until `lockstep upgrade resume`")
         }
-        None => {}
-    }
+        None => Ok(()),
+    }?;
     if !status.history.is_empty() {
         writeln!(out, "\nHistory:")?;
         for entry in status.history.iter().take(HISTORY) {

@@ -1,7 +1,7 @@
-//! What is kept to go back: ConfigMaps beside the operator, as many as it takes.
+//! What is kept to go back: `ConfigMap`s beside the operator, as many as it takes.
 //!
 //! One holds the Deployment of the operator as it was; each of the others the former owner entries of some objects, as one
-//! JSON document. A ConfigMap holds at most a megabyte; 951 objects have several.
+//! JSON document. A `ConfigMap` holds at most a megabyte; 951 objects have several.
 
 use bytes::Bytes;
 use lockstep_api::names::{kind, label};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use super::predecessor::Predecessor;
 use super::{AdoptError, Adoption, refused};
 
-/// How the names of the ConfigMaps begin.
+/// How the names of the `ConfigMap`s begin.
 const PREFIX: &str = "lockstep-adoption";
 /// The format of what is kept, for whoever reads it later.
 const FORMAT: &str = "lockstep.dev/v1";
@@ -25,7 +25,7 @@ const VERSION: &str = "format";
 const DEPLOYMENT: &str = "deployment";
 /// The key of former entries.
 const ENTRIES: &str = "entries";
-/// How many bytes of entries go into one ConfigMap: half of what it may hold.
+/// How many bytes of entries go into one `ConfigMap`: half of what it may hold.
 pub(super) const CHUNK: usize = 512 * 1024;
 
 /// The former owner entries of one object.
@@ -53,7 +53,7 @@ pub(super) struct Backup {
     pub(super) deployment: Value,
     /// The objects.
     pub(super) objects: Vec<Former>,
-    /// The names of the ConfigMaps with objects.
+    /// The names of the `ConfigMap`s with objects.
     parts: Vec<String>,
 }
 
@@ -121,10 +121,8 @@ impl Backup {
             return Ok(());
         }
         let text = json!(new).to_string();
-        let name = (self.parts.len()..)
-            .map(|number| format!("{}-{number:03}", index(adoption)))
-            .find(|name| !self.parts.contains(name))
-            .unwrap_or_default();
+        // Parts are only ever thrown away together, so the next number is free.
+        let name = format!("{}-{:03}", index(adoption), self.parts.len());
         let data = json!({VERSION: FORMAT, ENTRIES: text});
         create(adoption, &name, &data).await.map_err(refused(title(adoption, &name)))?;
         self.parts.push(name);

@@ -176,9 +176,8 @@ async fn labelled(adoption: &Adoption) -> Result<Vec<(Resource, Option<String>, 
                 Refusal::NotFound
                 | Refusal::KindNotServed
                 | Refusal::ApiUnavailable
-                | Refusal::Forbidden { .. },
+                | Refusal::Other { code: METHOD_NOT_ALLOWED, .. },
             ) => continue,
-            Err(Refusal::Other { code: METHOD_NOT_ALLOWED, .. }) => continue,
             Err(refusal) => return Err(refused(resource.name())(refusal)),
         };
         for item in list["items"].as_array().into_iter().flatten() {
@@ -207,7 +206,7 @@ fn count(
     }
 }
 
-/// Objects whose entries fit into one ConfigMap.
+/// Objects whose entries fit into one `ConfigMap`.
 fn chunks(objects: &[Object]) -> Vec<Vec<&Object>> {
     let mut chunks: Vec<Vec<&Object>> = Vec::new();
     let mut size = usize::MAX;

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-pub use adopt::adoption;
+pub use adopt::{adoption, former, restoration};
 pub use decide::{Next, decide, fingerprint, managers_of};
 pub use foreign::foreign;
 pub use patch::{PatchOperation, PatchVerb};

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(crate) use bring::label_only;
 pub(crate) use plan::Item;
-pub use plan::{Plan, PlanOptions};
+pub use plan::{Plan, PlanOptions, Planned};
 pub use pump::{prune, run};
 pub use run::Orphan;
 

@@ -1,6 +1,7 @@
 //! What applying a release would change, asked of the server without changing anything.
 
 use futures::stream::{self, StreamExt as _};
+use lockstep_api::names::label;
 use lockstep_graph::{TaskId, Treatment};
 use lockstep_payload::changes::{FieldChange, changes, text};
 use serde::Serialize;
@@ -260,6 +261,18 @@ impl Preview {
     /// Whether something would change.
     pub fn is_difference(&self) -> bool {
         matches!(self.change, Change::New { .. } | Change::Changed { .. } | Change::Deleted)
+    }
+
+    /// The same, were the label of the set there already: what is left are changes that somebody can notice.
+    #[must_use]
+    pub fn without_label(mut self) -> Self {
+        if let Change::Changed { fields, .. } = &mut self.change {
+            fields.retain(|field| !field.path.contains(label::PAYLOAD));
+            if fields.is_empty() {
+                self.change = Change::Same;
+            }
+        }
+        self
     }
 
     /// Whether nobody knows.

@@ -1,11 +1,13 @@
 //! The `lockstep` command.
 
+mod adopt;
 mod apply;
 mod args;
 mod bundle;
 mod cluster;
 mod diff;
 mod display;
+mod entry_point;
 mod exit;
 mod flow;
 mod lab;
@@ -20,6 +22,7 @@ mod release;
 mod replay;
 mod stop;
 mod target;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -52,6 +55,10 @@ fn main() -> ExitCode {
         },
         Command::Apply(args) => apply::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Adopt(args) => adopt::run(&args),
+        Command::Render(args) => entry_point::render(&args),
+        Command::Image(args) => entry_point::image(&args),
+        Command::Upgrade(args) => upgrade::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Operator(args) => operator::run(&args),

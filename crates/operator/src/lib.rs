@@ -7,6 +7,7 @@
 //!
 //! Everything happens in one task, behind a Lease: when the Lease is lost, the task is dropped, and with it every request.
 
+pub mod adopt;
 mod asked;
 pub mod clock;
 mod core;

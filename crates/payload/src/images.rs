@@ -102,6 +102,20 @@ fn read_tag(tag: &Value) -> ImageTag {
 // === impl ImageReferences ===
 
 impl ImageReferences {
+    /// The names of images that somebody may have meant by another name, sorted: those that share a word with it.
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        let words: Vec<&str> = name.split('-').filter(|word| word.len() > 2).collect();
+        let is_near = |tag: &&str| {
+            let shares =
+                |word: &&str| tag.split('-').any(|other| other.starts_with(*word) || word.starts_with(other));
+            tag.contains(name) || (!words.is_empty() && words.iter().any(shares))
+        };
+        let tags = self.tags.iter().filter(|tag| tag.pull_spec.is_some()).map(|tag| tag.name.as_str());
+        let mut near: Vec<&str> = tags.filter(is_near).collect();
+        near.sort_unstable();
+        near
+    }
+
     /// Pull specs by tag name; tags that do not point at an image are left out.
     pub fn pull_specs(&self) -> BTreeMap<String, String> {
         self.tags.iter().filter_map(|tag| Some((tag.name.clone(), tag.pull_spec.clone()?))).collect()

@@ -20,6 +20,7 @@ pub mod metadata;
 pub mod path;
 pub mod presence;
 pub mod release;
+pub mod render;
 pub mod retrieval;
 pub mod selection;
 pub mod template;

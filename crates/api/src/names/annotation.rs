@@ -45,6 +45,8 @@ pub const REQUIRED_SCC: &str = "openshift.io/required-scc";
 
 /// Value `true` on the ClusterVersion: nothing new starts, drift repair goes on.
 pub const PAUSED: &str = "lockstep.dev/paused";
+/// On a paused ClusterVersion: why, for people.
+pub const PAUSE_REASON: &str = "lockstep.dev/pause-reason";
 /// Value `true` on the Deployment of a release: it runs this operator, which hands its work over to it.
 pub const OPERATOR: &str = "lockstep.dev/operator";
 /// On a tag of `image-references`: the operators whose manifests use the image, comma-separated.

@@ -70,3 +70,7 @@ pub const DOCKER_IMAGE: &str = "DockerImage";
 pub const CREDENTIALS_REQUEST: &str = "CredentialsRequest";
 /// The namespaces that the operators of a namespace watch.
 pub const OPERATOR_GROUP: &str = "OperatorGroup";
+/// Which signatures images must have, cluster-wide.
+pub const CLUSTER_IMAGE_POLICY: &str = "ClusterImagePolicy";
+/// Which signatures images must have in a namespace.
+pub const IMAGE_POLICY: &str = "ImagePolicy";

@@ -2,6 +2,8 @@
 
 /// On every managed object: the name of the set that it belongs to.
 pub const PAYLOAD: &str = "lockstep.dev/payload";
+/// On a `ConfigMap`: it keeps who owned the fields of objects before they were adopted; the value is the set.
+pub const ADOPTION: &str = "lockstep.dev/adoption";
 /// On a `ConfigMap`: its data are signatures of releases; the value is irrelevant.
 pub const VERIFICATION_SIGNATURES: &str = "release.openshift.io/verification-signatures";
 /// The application that a pod belongs to, in manifests of the platform.

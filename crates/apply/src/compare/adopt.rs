@@ -3,6 +3,7 @@
 //! Fields that the reference owns beside us would stay for ever when a later release drops them. Their entries of
 //! `managedFields` are therefore merged into ours, once, before the first apply.
 
+use lockstep_api::names::label;
 use serde_json::{Map, Value, json};
 
 use super::fields::{Entry, Node};
@@ -40,6 +41,41 @@ pub fn adoption(live: &Value) -> Option<Vec<PatchOperation>> {
     let rest = others.into_iter().filter(|entry| !entry.is_ours()).map(|entry| entry.0.clone());
     let entries: Vec<Value> = std::iter::once(entry).chain(rest).collect();
     let mut operations = vec![PatchOperation::replace("/metadata/managedFields", Value::Array(entries))];
+    operations.extend(unchanged_since(live));
+    Some(operations)
+}
+
+/// The entries that an adoption changes, as they are: what [`restoration`] needs to go back.
+pub fn former(live: &Value) -> Vec<Value> {
+    let is_changed = |entry: &Entry<'_>| is_predecessor(*entry) || entry.is_ours();
+    Entry::all(live).filter(is_changed).map(|entry| entry.0.clone()).collect()
+}
+
+/// The patch that puts former entries in the place of ours and takes our label away; nothing when neither is there.
+///
+/// Without former entries only the label goes: whoever has its fields keeps them. An object in which we own nothing
+/// keeps its entries: somebody else has taken them since, or they were never moved.
+pub fn restoration(live: &Value, former: &[Value]) -> Option<Vec<PatchOperation>> {
+    let mut operations = Vec::new();
+    if !former.is_empty() && Entry::all(live).any(Entry::is_ours) {
+        let is_kept = |entry: &Entry<'_>| !is_predecessor(*entry) && !entry.is_ours();
+        let kept = Entry::all(live).filter(is_kept).map(|entry| entry.0.clone());
+        let entries: Vec<Value> = former.iter().cloned().chain(kept).collect();
+        operations.push(PatchOperation::replace("/metadata/managedFields", Value::Array(entries)));
+    }
+    if let Some(labels) =
+        live["metadata"]["labels"].as_object().filter(|labels| labels.contains_key(label::PAYLOAD))
+    {
+        let place = if labels.len() == 1 {
+            "/metadata/labels".to_owned()
+        } else {
+            format!("/metadata/labels/{}", label::PAYLOAD.replace('/', "~1"))
+        };
+        operations.push(PatchOperation::remove(place));
+    }
+    if operations.is_empty() {
+        return None;
+    }
     operations.extend(unchanged_since(live));
     Some(operations)
 }
@@ -136,5 +172,30 @@ mod tests {
             None
         );
         assert_eq!(adoption(&json!({"metadata": {}})), None);
+    }
+
+    #[test]
+    fn former_entries_come_back_as_they_were_and_the_label_goes() {
+        let theirs = entry(
+            "cluster-version-operator",
+            "Update",
+            "2026-01-01T00:00:00Z",
+            json!({"f:spec": {"f:a": {}}}),
+        );
+        let other = entry("kubectl", "Update", "t", json!({"f:data": {}}));
+        let before = live(json!([theirs, other]));
+        let saved = former(&before);
+        assert_eq!(saved, [theirs.clone()]);
+        let moved = adoption(&before).unwrap()[0].value.clone().unwrap();
+        let mut after = live(moved);
+        after["metadata"]["labels"] = json!({"lockstep.dev/payload": "version"});
+        let operations = restoration(&after, &saved).unwrap();
+        assert_eq!(operations[0].value, Some(json!([theirs, other])));
+        assert_eq!(operations[1], PatchOperation::remove("/metadata/labels"));
+        assert_eq!(restoration(&before, &saved), None, "nothing is ours");
+        after["metadata"]["labels"]["a"] = json!("b");
+        let label_only = restoration(&after, &[]).unwrap();
+        assert_eq!(label_only[0], PatchOperation::remove("/metadata/labels/lockstep.dev~1payload"));
+        assert_eq!(label_only.len(), 2);
     }
 }

@@ -61,6 +61,21 @@ pub(crate) struct Item {
     pub(crate) flaw: Option<String>,
 }
 
+/// One object of a release, as it shall be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The object, for people.
+    pub title: ObjectText,
+    /// Which object.
+    pub id: ResourceId,
+    /// Group and version.
+    pub api_version: String,
+    /// All of it, with what the cluster adds.
+    pub object: Value,
+    /// Whether it is only created, never changed.
+    pub is_create_only: bool,
+}
+
 /// What makes a plan out of a release.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
@@ -70,6 +85,15 @@ pub struct PlanOptions {
     pub facts: ClusterFacts,
     /// Where objects go that live in a namespace and name none; `default` unless somebody says otherwise.
     pub namespace: Option<String>,
+}
+
+// === impl Planned ===
+
+impl Planned {
+    /// The smallest apply that makes a live object a member of the set.
+    pub fn label(&self, live: &Value) -> bytes::Bytes {
+        super::label_only(&self.object, &live["metadata"]["uid"])
+    }
 }
 
 // === impl Plan ===
@@ -160,6 +184,18 @@ impl Plan {
             let spec = &body["spec"];
             self.definitions.insert((text(&spec["group"]), text(&spec["names"]["kind"])), task);
         }
+    }
+
+    /// The objects of the release, in its order, without those that are to be deleted and those that a later manifest decides about.
+    pub fn planned(&self) -> impl Iterator<Item = Planned> {
+        let is_wanted = |item: &&Item| !item.is_superseded && item.treatment != Treatment::Delete;
+        self.items.iter().filter(is_wanted).map(|item| Planned {
+            title: item.title.clone(),
+            id: item.id.clone(),
+            api_version: item.api_version.clone(),
+            object: item.body.object(),
+            is_create_only: item.treatment == Treatment::CreateOnly,
+        })
     }
 
     /// The gates: for each task that waits for a ClusterOperator, its manifest.

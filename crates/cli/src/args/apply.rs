@@ -140,7 +140,7 @@ fn kind_and_name(text: &str) -> Result<String, String> {
 }
 
 /// A value that Kubernetes takes as a label.
-fn label_value(text: &str) -> Result<String, String> {
+pub(super) fn label_value(text: &str) -> Result<String, String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric();
     let is_right = (1..=63).contains(&text.len())
         && text.chars().all(|letter| is_plain(letter) || "-_.".contains(letter))

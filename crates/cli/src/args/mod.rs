@@ -1,8 +1,10 @@
 //! What can be typed: commands, flags and their help. Nothing is decided here.
 
 mod access;
+mod adopt;
 mod apply;
 mod cluster;
+mod entry_point;
 mod extract;
 mod info_images;
 mod lab;
@@ -14,12 +16,15 @@ mod own;
 mod rehearse;
 mod release_diff;
 mod selection;
+mod upgrade;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{RegistryArgs, location};
+pub(crate) use adopt::AdoptArgs;
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
+pub(crate) use entry_point::{ImageArgs, RenderArgs};
 pub(crate) use extract::ExtractArgs;
 pub(crate) use info_images::InfoImageArgs;
 pub(crate) use lab::{LabArgs, LabCommand, UpArgs};
@@ -31,6 +36,7 @@ pub(crate) use own::{BaseImageArgs, RbacArgs, RbacOutput};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
+pub(crate) use upgrade::{UpgradeArgs, UpgradeCommand, UpgradePauseArgs, UpgradeToArgs, WaitArgs};
 
 /// Reads, lints, rehearses and applies releases of a Kubernetes platform.
 ///
@@ -71,6 +77,14 @@ pub(crate) enum Command {
     Apply(Box<ApplyArgs>),
     /// Show what applying a release would change in a cluster, field by field.
     Diff(Box<DiffArgs>),
+    /// Ask the operator of a cluster for another release, pause it, or see how its update goes.
+    Upgrade(Box<UpgradeArgs>),
+    /// Take over a cluster that another operator of the same releases runs, or give it back.
+    Adopt(Box<AdoptArgs>),
+    /// Write the manifests that a bootstrap machine needs, from the root of a release image.
+    Render(RenderArgs),
+    /// Print the pull spec of an image of the release that this runs in.
+    Image(ImageArgs),
     /// Bring a release to an embedded cluster in virtual time, and sum up what took how long and why.
     Rehearse(Box<RehearseArgs>),
     /// Show a recorded run again.

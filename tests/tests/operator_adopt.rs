@@ -99,14 +99,6 @@ impl Cluster {
         }
     }
 
-    fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            assert!(start.elapsed() < PATIENCE, "{what}");
-            thread::sleep(PAUSE);
-        }
-    }
-
     fn of_release(&self, path: &str) -> &Wanted {
         self.objects.iter().find(|wanted| wanted.path() == path).unwrap()
     }
@@ -133,7 +125,7 @@ impl Cluster {
         assert!(code < 300, "{answer}");
     }
 
-    /// How many ConfigMaps keep what was before.
+    /// How many `ConfigMap`s keep what was before.
     fn kept(&self) -> usize {
         let list = self.get(&format!("{NAMESPACE}?labelSelector=lockstep.dev%2Fadoption%3Dversion"));
         list["items"].as_array().map_or(0, Vec::len)
@@ -159,6 +151,14 @@ impl Cluster {
 
     fn kubeconfig(&self) -> &str {
         Path::to_str(self.kube.kubeconfig()).unwrap()
+    }
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        thread::sleep(PAUSE);
     }
 }
 
@@ -254,11 +254,11 @@ fn take_over(cluster: &Cluster) -> Run {
     let arguments = [&[RELEASE, "--yes"][..], &IMAGE].concat();
     cluster.hold_lease("reference");
     let waiting = cluster.begin(&arguments);
-    cluster.until("the reference is scaled to 0", || cluster.get(DEPLOYMENT)["spec"]["replicas"] == 0);
+    until("the reference is scaled to 0", || cluster.get(DEPLOYMENT)["spec"]["replicas"] == 0);
     kill(waiting);
     assert_eq!(cluster.kept(), 1, "what is needed to go back came first");
     let moving = cluster.begin(&arguments);
-    cluster.until("something is moved", || cluster.kept() > 1);
+    until("something is moved", || cluster.kept() > 1);
     kill(moving);
     let run = cluster.adopt(&arguments);
     ended(&run, 0, "");
@@ -268,7 +268,7 @@ fn take_over(cluster: &Cluster) -> Run {
 /// Goes back, with a kill while entries are restored.
 fn give_back(cluster: &Cluster) {
     let restoring = cluster.begin(&["--revert", "--yes"]);
-    cluster.until("something is restored", || {
+    until("something is restored", || {
         let entries = cluster.get(CHANGED)["metadata"]["managedFields"].to_string();
         entries.contains(REFERENCE)
     });

@@ -138,7 +138,7 @@ async fn differences(target: &Target, heading: &str) -> anyhow::Result<()> {
 /// What would happen, for people.
 fn text(outlook: &Outlook) -> String {
     let Outlook { moves, labels, others, deployment, unknown, .. } = outlook;
-    let mut text = format!("{}\n", visible(deployment));
+    let mut lines = vec![deployment.clone()];
     for (names, what) in [
         (moves, "change their owner entry from cluster-version-operator to lockstep"),
         (labels, "are only created, never changed, and get the label lockstep.dev/payload"),
@@ -147,16 +147,14 @@ fn text(outlook: &Outlook) -> String {
         if names.is_empty() {
             continue;
         }
-        text.push_str(&format!("{} {what}:\n", objects(names.len())));
-        for name in names.iter().take(NAMED) {
-            text.push_str(&format!("  {}\n", visible(name)));
-        }
+        lines.push(format!("{} {what}:", objects(names.len())));
+        lines.extend(names.iter().take(NAMED).map(|name| format!("  {name}")));
         if names.len() > NAMED {
-            text.push_str(&format!("  and {} more\n", names.len() - NAMED));
+            lines.push(format!("  and {} more", names.len() - NAMED));
         }
     }
-    text.push_str(&format!("{} of the release stay as they are\n", objects(*others)));
-    text
+    lines.push(format!("{} of the release stay as they are", objects(*others)));
+    lines.iter().map(|line| visible(line).into_owned() + "\n").collect()
 }
 
 fn tell(progress: Progress) {

@@ -66,13 +66,12 @@ async fn to(args: &UpgradeToArgs) -> anyhow::Result<Outcome> {
 
 async fn abort(cluster: &ClusterArgs, wait: &WaitArgs) -> anyhow::Result<Outcome> {
     let seen = Seen::look(cluster).await?;
-    match ask::abort(&seen.version).map_err(|denial| anyhow!(one_line(&denial.to_string())))? {
-        Some(ask) => seen.request(ask, wait).await,
-        None => {
-            print_lines("No update is on its way: there is nothing to abort\n")?;
-            Ok(Outcome::Clean)
-        }
+    let ask = ask::abort(&seen.version).map_err(|denial| anyhow!(one_line(&denial.to_string())))?;
+    if let Some(ask) = ask {
+        return seen.request(ask, wait).await;
     }
+    print_lines("No update is on its way: there is nothing to abort\n")?;
+    Ok(Outcome::Clean)
 }
 
 async fn pause(args: &UpgradePauseArgs) -> anyhow::Result<Outcome> {

@@ -48,12 +48,12 @@ pub(super) async fn until_decided(
             event = events.next() => event,
         };
         let line = match event {
-            Some(Seen::Object(live)) => {
-                let version = serde_json::from_value(live).context("reading ClusterVersion version")?;
+            Some(Seen::Object(object)) => {
+                let version = serde_json::from_value(object).context("reading ClusterVersion version")?;
                 match request.fate(&version) {
-                    Fate::Open(line) => line,
-                    Fate::Done(line) => {
-                        print_lines(&line)?;
+                    Fate::Open(happens) => happens,
+                    Fate::Done(end) => {
+                        print_lines(&end)?;
                         return Ok(Outcome::Clean);
                     }
                     Fate::Refused(why) => anyhow::bail!("the update is refused: {}", one_line(&why)),

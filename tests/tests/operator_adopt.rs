@@ -73,6 +73,13 @@ impl Cluster {
                 if labels.is_empty() {
                     metadata.remove("labels");
                 }
+                if wanted.path() == DEPLOYMENT {
+                    // The release brings ours; what runs is the reference.
+                    object["metadata"]["annotations"]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove("lockstep.dev/operator");
+                }
                 if wanted.path() == CHANGED {
                     object["data"]["dropped"] = "yes".into();
                 }

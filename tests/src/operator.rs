@@ -249,7 +249,8 @@ impl Drop for Observer {
 /// # Panics
 /// When the server refuses one of them.
 pub async fn bring_version(client: &Client) {
-    let file = "examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml";
+    let file =
+        "examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml";
     let bytes = std::fs::read(root().join(file)).expect("a file");
     let definition = lockstep_payload::yaml::documents(&bytes).expect("a manifest").remove(0).value;
     let answer = Call::post(DEFINITIONS, &definition).send(client).await.expect("an answer");

@@ -29,7 +29,11 @@ impl Write {
         let (verb, user) = (text(&event["verb"]), text(&event["user"]["username"]));
         let is_write = matches!(&*verb, "create" | "update" | "patch" | "delete" | "deletecollection");
         let code = event["responseStatus"]["code"].as_u64().unwrap_or_default();
-        if event["stage"] != "ResponseComplete" || !is_write || !users.contains(&user) || !(200..300).contains(&code) {
+        if event["stage"] != "ResponseComplete"
+            || !is_write
+            || !users.contains(&user)
+            || !(200..300).contains(&code)
+        {
             return None;
         }
         let object = &event["objectRef"];
@@ -73,7 +77,10 @@ pub fn intruders(writes: &[Write]) -> Vec<String> {
         let held = leases.iter().take_while(|lease| lease.answered <= write.received).last();
         if held.is_none_or(|lease| lease.user != write.user) {
             let holder = held.map_or("nobody", |lease| lease.user.as_str());
-            found.push(format!("{} by {} at {} while {holder} held the lease", write.what, write.user, write.received));
+            found.push(format!(
+                "{} by {} at {} while {holder} held the lease",
+                write.what, write.user, write.received
+            ));
         }
     }
     found
@@ -106,7 +113,11 @@ mod tests {
             write("b", "patch configmaps ns/x", "09", "10"),
             write("a", "create events ns/e", "11", "12"),
         ];
-        assert_eq!(intruders(&writes), Vec::<String>::new(), "one that came before the other was answered is none");
+        assert_eq!(
+            intruders(&writes),
+            Vec::<String>::new(),
+            "one that came before the other was answered is none"
+        );
         assert_eq!(changes_of_hands(&writes), 1);
         writes.push(write("a", "delete configmaps ns/z", "13", "14"));
         assert_eq!(intruders(&writes).len(), 1);

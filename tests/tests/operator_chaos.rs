@@ -44,7 +44,8 @@ impl Stage {
         let deployment = self.real.get(DEPLOYMENT).await;
         let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
         let target = release("1.1.0").display().to_string();
-        let (image, version) = if image == Some(&target) { (target, "1.1.0") } else { (FIRST_IMAGE.to_owned(), "1.0.0") };
+        let (image, version) =
+            if image == Some(&target) { (target, "1.1.0") } else { (FIRST_IMAGE.to_owned(), "1.0.0") };
         for (number, user) in USERS.iter().enumerate() {
             if let Some((of, replica)) = self.replicas.get_mut(&number) {
                 if !replica.is_running() {
@@ -149,7 +150,8 @@ async fn three_replicas_survive_what_happens_to_them_and_never_write_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut stage = Stage { real, folder, replicas: BTreeMap::new(), tally: BTreeMap::new() };
     // Definitions and namespaces take everything in them away; that is another story than drift.
-    let is_small = |it: &Wanted| !matches!(&*it.id.kind, "CustomResourceDefinition" | "Namespace" | "ClusterOperator");
+    let is_small =
+        |it: &Wanted| !matches!(&*it.id.kind, "CustomResourceDefinition" | "Namespace" | "ClusterOperator");
     let objects: Vec<Wanted> = wanted(&releases[0]).into_iter().filter(is_small).collect();
 
     let start = Instant::now();

@@ -67,11 +67,13 @@ async fn grant(real: &Real, rights: &Rights) {
     };
     for generated in rights.roles() {
         let (role, mut binding) = (generated.role(), generated.binding());
-        binding["subjects"] = json!([{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}]);
+        binding["subjects"] =
+            json!([{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}]);
         let base = "/apis/rbac.authorization.k8s.io/v1";
         let place = match role["metadata"]["namespace"].as_str() {
             Some(namespace) => {
-                let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+                let object =
+                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
                 post("/api/v1/namespaces".to_owned(), &object).await;
                 format!("{base}/namespaces/{namespace}/")
             }
@@ -92,7 +94,8 @@ const OTHERS: [(&str, &str, &str, &str); 4] = [
 
 async fn bring_other_kinds(real: &Real) {
     for (group, version, kind, plural) in OTHERS {
-        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let schema =
+            json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
         let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": format!("{plural}.{group}"), "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}},
             "spec": {"group": group, "scope": "Cluster", "names": {"kind": kind, "plural": plural},
@@ -143,7 +146,11 @@ async fn the_compiled_rights_suffice_and_each_of_them_is_used() {
     assert!(strangers.is_empty(), "not named by the rights: {strangers:#?}");
     assert_eq!(unused, Vec::<String>::new(), "rights that nobody used");
     let rare = rights.grants().filter(|(_, ground)| ground.occasion == Occasion::Rare).count();
-    println!("{} sorts of requests, {} rights, {rare} of them for troubles that did not come", asked.len(), rights.grants().count());
+    println!(
+        "{} sorts of requests, {} rights, {rare} of them for troubles that did not come",
+        asked.len(),
+        rights.grants().count()
+    );
 }
 
 /// Regular rights that no request needed.

@@ -183,7 +183,11 @@ impl Tracker {
         }
         if let Some((first, more)) = others.split_first() {
             // One sentence says why; a hundred say nothing.
-            let text = if more.is_empty() { (*first).to_owned() } else { format!("{first} (and {} more)", more.len()) };
+            let text = if more.is_empty() {
+                (*first).to_owned()
+            } else {
+                format!("{first} (and {} more)", more.len())
+            };
             failures.push(Failure::new("", text).with_effect(Effect::None));
         }
         if self.is_complete() {

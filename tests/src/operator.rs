@@ -173,18 +173,18 @@ impl Observer {
     /// Begins to listen to the ClusterVersion.
     pub fn start(server: Server) -> Self {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let watched = Watched {
+        let what = Watched {
             resource: Resource::new("config.openshift.io", "v1", "ClusterVersion", "clusterversions", false),
             namespace: None,
             label_selector: None,
             field_selector: None,
             metadata_only: false,
         };
-        let (mut events, hears) = (watch(server, watched, 7), Arc::clone(&heard));
+        let (mut events, listener) = (watch(server, what, 7), Arc::clone(&heard));
         let task = tokio::spawn(async move {
             while let Some(seen) = events.next().await {
                 if let Seen::Object(object) = seen {
-                    hears.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+                    listener.lock().unwrap_or_else(PoisonError::into_inner).push(object);
                 }
             }
         });
@@ -244,7 +244,7 @@ impl Drop for Observer {
     }
 }
 
-/// Brings the definition of ClusterVersions and the one object of it: what an installer leaves behind.
+/// Brings the definition of `ClusterVersion`s and the one object of it: what an installer leaves behind.
 ///
 /// # Panics
 /// When the server refuses one of them.

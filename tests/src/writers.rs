@@ -41,7 +41,7 @@ impl Write {
         let what = format!("{verb} {resource} {}/{name}", text(&object["namespace"]));
         Some(Self {
             user,
-            is_lease: resource == "leases" && name == "version" || (resource == "leases" && verb == "create"),
+            is_lease: resource == "leases" && (name == "version" || verb == "create"),
             what,
             received: text(&event["requestReceivedTimestamp"]),
             answered: text(&event["stageTimestamp"]),

@@ -2,7 +2,6 @@
 //! and people edit and delete what is managed: never two writers, no lost entry of the history, and it always converges.
 //!
 //! `LOCKSTEP_CHAOS_SECONDS` says for how long (60), `LOCKSTEP_SEED` what happens when.
-#![expect(clippy::print_stdout, reason = "a suite that says what it did, and fails by a panic")]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::collections::BTreeMap;
@@ -113,7 +112,7 @@ impl Stage {
                 }
             }
             _ => {
-                for _ in 0..1 + rng.below(5) {
+                for _ in 0..=rng.below(5) {
                     let object = &objects[usize::try_from(rng.below(objects.len() as u64)).unwrap()];
                     let change = json!([{"op": "remove", "path": "/metadata/labels"}]);
                     if rng.below(2) == 0 {

@@ -1,6 +1,5 @@
 //! `lockstep operator` with nothing but the rights that `release rbac` compiles: both example releases are installed and
 //! updated, no request is refused, every request is one that the rights name, and every regular right is used.
-#![expect(clippy::print_stdout, reason = "a suite that says what it did, and fails by a panic")]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 use std::collections::BTreeSet;

@@ -58,20 +58,22 @@ fn images(desired: Option<&str>, history: &[(&str, &str)]) -> (String, String) {
     (asked.first(&own()).release.image, asked.wanted.release.image)
 }
 
+/// What is asked for, the history, what is begun with, what is wanted, and why.
+type Row =
+    (Option<&'static str>, &'static [(&'static str, &'static str)], &'static str, &'static str, &'static str);
+
 #[test]
 fn the_release_that_is_begun_with() {
-    let completed = |image| ("Completed", image);
-    let partial = |image| ("Partial", image);
-    let third = "example.com/release@sha256:2";
-    let rows: [(Option<&str>, &[(&str, &str)], &str, &str, &str); 8] = [
+    const THIRD: &str = "example.com/release@sha256:2";
+    let rows: [Row; 8] = [
         (None, &[], OWN, OWN, "a new cluster"),
         (Some(OTHER), &[], OWN, OTHER, "a new cluster is installed with its own release first"),
-        (None, &[partial(OWN), completed(OTHER)], OWN, OWN, "the successor goes on"),
-        (None, &[completed(OTHER)], OWN, OWN, "the operator was replaced by hand"),
-        (Some(OTHER), &[partial(OTHER), completed(OWN)], OTHER, OTHER, "half-way to another release"),
-        (Some(OTHER), &[completed(OTHER), completed(OWN)], OTHER, OTHER, "at another release"),
-        (Some(third), &[completed(OTHER), completed(OWN)], OTHER, third, "on from another release"),
-        (None, &[completed(OTHER), completed(OWN)], OTHER, OTHER, "nothing is asked: it stays"),
+        (None, &[("Partial", OWN), ("Completed", OTHER)], OWN, OWN, "the successor goes on"),
+        (None, &[("Completed", OTHER)], OWN, OWN, "the operator was replaced by hand"),
+        (Some(OTHER), &[("Partial", OTHER), ("Completed", OWN)], OTHER, OTHER, "half-way to another release"),
+        (Some(OTHER), &[("Completed", OTHER), ("Completed", OWN)], OTHER, OTHER, "at another release"),
+        (Some(THIRD), &[("Completed", OTHER), ("Completed", OWN)], OTHER, THIRD, "on from another release"),
+        (None, &[("Completed", OTHER), ("Completed", OWN)], OTHER, OTHER, "nothing is asked: it stays"),
     ];
     for (desired, history, first, wanted, why) in rows {
         assert_eq!(images(desired, history), (first.to_owned(), wanted.to_owned()), "{why}");

@@ -147,10 +147,9 @@ impl Candidate {
                             seen = Some((lease, Instant::now()));
                         }
                     }
-                    Some(Seen::Restarted) => {}
                     Some(Seen::Gone(_)) => seen = None,
                     Some(Seen::Synced { .. }) => is_synced = true,
-                    Some(Seen::Trouble { .. }) | None => {}
+                    Some(Seen::Restarted | Seen::Trouble { .. }) | None => {}
                 },
                 () = until(free_at) => {
                     let sent = Instant::now();

@@ -118,17 +118,15 @@ impl Retriever {
         };
         let registries = Registries::new(access).map_err(|error| failed(error.to_string()))?;
         let opening = open::release(&location, &registries, &PlatformFilter::Host, Wanted::Everything);
-        let opened = match timeout(self.patience, opening).await {
-            Ok(opened) => opened.map_err(|error| failed(error.to_string()))?,
-            Err(_) => {
-                let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let mut why = format!("{image} was not there after {} s", self.patience.as_secs());
-                if !last.is_empty() {
-                    why = format!("{why}; the last problem: {last}");
-                }
-                return Err(failed(why));
+        let Ok(opened) = timeout(self.patience, opening).await else {
+            let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut why = format!("{image} was not there after {} s", self.patience.as_secs());
+            if !last.is_empty() {
+                why = format!("{why}; the last problem: {last}");
             }
+            return Err(failed(why));
         };
+        let opened = opened.map_err(|error| failed(error.to_string()))?;
         let release = self.read(opened.files.as_ref(), image)?;
         if let Some(cache) = cache
             && let Err(error) = cache.keep(digest, opened.files.as_ref())

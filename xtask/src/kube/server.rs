@@ -64,7 +64,7 @@ pub struct Server {
     audit_log: Option<PathBuf>,
     kubeconfig: PathBuf,
     /// How the API server was started, and where it listens.
-    api_server: (Vec<String>, u16),
+    api: (Vec<String>, u16),
     folder: Folder,
 }
 
@@ -187,7 +187,7 @@ impl Server {
             assets: assets.to_owned(),
             audit_log: options.audit_log.then(|| folder.0.join("audit.log")),
             kubeconfig: folder.0.join("kubeconfig"),
-            api_server: (Vec::new(), 0),
+            api: (Vec::new(), 0),
             folder,
         };
         let (client_port, peer_port, secure_port) = (ports.free()?, ports.free()?, ports.free()?);
@@ -199,7 +199,7 @@ impl Server {
         })?;
 
         server.write_credentials(secure_port, options)?;
-        server.api_server = (server.api_server_flags(options, &key, client_port, secure_port)?, secure_port);
+        server.api = (server.api_server_flags(options, &key, client_port, secure_port)?, secure_port);
         server.launch_api_server()?;
 
         if options.controller_manager {
@@ -213,7 +213,7 @@ impl Server {
     }
 
     fn launch_api_server(&mut self) -> Result<(), Error> {
-        let (flags, port) = self.api_server.clone();
+        let (flags, port) = self.api.clone();
         self.launch(API_SERVER, &flags)?;
         self.wait_until("did not become ready", |server| accepts(port) && server.raw("/readyz").is_ok())
     }

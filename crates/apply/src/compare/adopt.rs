@@ -185,7 +185,7 @@ mod tests {
         let other = entry("kubectl", "Update", "t", json!({"f:data": {}}));
         let before = live(json!([theirs, other]));
         let saved = former(&before);
-        assert_eq!(saved, [theirs.clone()]);
+        assert_eq!(saved, std::slice::from_ref(&theirs));
         let moved = adoption(&before).unwrap()[0].value.clone().unwrap();
         let mut after = live(moved);
         after["metadata"]["labels"] = json!({"lockstep.dev/payload": "version"});

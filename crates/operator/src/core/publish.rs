@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::{Core, is_stale};
 use crate::asked::Asked;
 use crate::metrics;
+use crate::tracker::Tracker;
 use crate::world::Source;
 
 /// Progress alone is written no more often than this.
@@ -58,7 +59,7 @@ impl Core {
         if now < self.next_write && (!is_urgent || self.write_failures > 0) {
             return Some(self.next_write);
         }
-        let Some(mut object) = self.world.raw_version().cloned() else { return None };
+        let mut object = self.world.raw_version().cloned()?;
         match serde_json::to_value(&status) {
             Ok(status) => object["status"] = status,
             Err(error) => {
@@ -116,8 +117,8 @@ impl Core {
             failure.or_else(|| ended.map(|why| Failure::new(reason::UPDATE_PAYLOAD_FAILED, why.clone())));
         let run = Run {
             failure,
-            done: tracker.map(|tracker| tracker.done()).unwrap_or_default(),
-            total: tracker.map(|tracker| tracker.total()).unwrap_or_default(),
+            done: tracker.map(Tracker::done).unwrap_or_default(),
+            total: tracker.map(Tracker::total).unwrap_or_default(),
             completed: self.phase.completed,
             initial: mode == Mode::Installing,
             version_hash: self.accepted.as_ref().map(|it| it.version_hash.clone()).unwrap_or_default(),
@@ -136,7 +137,7 @@ impl Core {
     fn status(&self, asked: &Asked, report: &Report) -> ClusterVersionStatus {
         let operators = self.world.operators();
         let tracker = self.work.as_ref().map(|work| &work.tracker);
-        let deletions = tracker.map(|tracker| tracker.deletions()).unwrap_or_default();
+        let deletions = tracker.map(Tracker::deletions).unwrap_or_default();
         let (gates, acks) = (self.world.entries(Source::AdminGates), self.world.entries(Source::AdminAcks));
         let risks = upgradeable::risks(&Facts {
             version: &asked.version,
@@ -146,7 +147,7 @@ impl Core {
             acks: acks.as_ref(),
             deletions: &deletions,
         });
-        let waited = tracker.map(|tracker| tracker.waited_operators()).unwrap_or_default();
+        let waited = tracker.map(Tracker::waited_operators).unwrap_or_default();
         let times = StartTimes::of_api(&asked.version.status.history, &operators, &waited);
         let mut remarks: Vec<String> =
             self.accepted.iter().flat_map(|accepted| accepted.remarks.iter().cloned()).collect();

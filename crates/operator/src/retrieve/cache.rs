@@ -100,7 +100,16 @@ fn sum_of(files: &dyn Files) -> Result<String, FilesError> {
             sum.update(&content);
         }
     }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&sum.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn size_of(path: &Path) -> io::Result<u64> {

@@ -40,7 +40,7 @@ impl Watches {
             "customresourcedefinitions",
             false,
         );
-        let watched = Watched {
+        let every = Watched {
             resource: definitions,
             namespace: None,
             label_selector: None,
@@ -48,7 +48,7 @@ impl Watches {
             metadata_only: true,
         };
         let mut streams: SelectAll<BoxStream<'static, Said>> = SelectAll::new();
-        streams.push(watch(server.clone(), watched, seed).map(Said::Definitions).boxed());
+        streams.push(watch(server.clone(), every, seed).map(Said::Definitions).boxed());
         let mut watches = Self { server, seed, streams, open: BTreeMap::new(), are_definitions_known: false };
         for source in Source::ALL {
             if source.definition().is_none() {

@@ -105,7 +105,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         case: "the annotation `lockstep.dev/paused: \"true\"` on the way to 1.2.3",
         reference: "True: Working towards 1.2.3",
         ours: "True: Working towards 1.2.3; paused: nothing new starts until the annotation lockstep.dev/paused is gone",
-        why: "The reference knows no pause.",
+        why: "The reference knows no pause: whoever has to stop an update half-way can only ask for another release.",
         observe: || progressing(&after(&ClusterVersion::new("version"), &working(), true)),
     },
     Difference {

@@ -17,6 +17,7 @@ pub mod multiply;
 pub mod normalise;
 pub mod objects;
 pub mod operator;
+pub mod operator_simulation;
 pub mod page;
 pub mod panics;
 pub mod process;

@@ -215,6 +215,13 @@ impl Observer {
     /// # Panics
     /// When one was broken.
     pub fn assert_laws(&self) {
+        let broken = self.broken_laws();
+        assert!(broken.is_empty(), "{broken:#?}");
+    }
+
+    /// The same as sentences.
+    pub fn broken_laws(&self) -> Vec<String> {
+        let mut broken = Vec::new();
         let mut before: Vec<(String, String)> = Vec::new();
         let mut shares: std::collections::BTreeMap<(String, String), f64> = std::collections::BTreeMap::new();
         for object in self.heard() {
@@ -222,7 +229,9 @@ impl Observer {
             let history = object["status"]["history"].as_array();
             let entries: Vec<(String, String)> = history.into_iter().flatten().map(entry).collect();
             let kept = entries.len().checked_sub(before.len()).map(|new| &entries[new..]);
-            assert_eq!(kept, Some(&*before), "the history lost something: {entries:?}");
+            if kept != Some(&*before) {
+                broken.push(format!("the history lost something: {entries:?} after {before:?}"));
+            }
             let message = condition(&object, "Progressing").2;
             if message.starts_with("Cluster version is") {
                 // What comes after this begins anew.
@@ -230,11 +239,14 @@ impl Observer {
             }
             if let (Some(share), Some(newest)) = (share(&message), entries.first()) {
                 let most = shares.entry(newest.clone()).or_default();
-                assert!(share >= *most, "{message} after {most}");
+                if share < *most {
+                    broken.push(format!("{message} after {most}"));
+                }
                 *most = share;
             }
             before = entries;
         }
+        broken
     }
 }
 

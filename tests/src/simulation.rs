@@ -4,15 +4,15 @@
 //! engine's state: they see what it says, what it sends and what it is told. What is simulated and what is not is in
 //! `docs/simulation.md`.
 
-mod draw;
+pub(crate) mod draw;
 mod laws;
 mod manifests;
 mod observer;
-mod place;
+pub(crate) mod place;
 mod play;
 mod release;
-mod story;
-mod tally;
+pub(crate) mod story;
+pub(crate) mod tally;
 
 use std::cell::RefCell;
 

@@ -58,6 +58,16 @@ const SOAKS: [Soak; 8] = [
         action: Action::Suite { file: "simulation", rounds_variable: "LOCKSTEP_SEEDS" },
     },
     Soak {
+        name: "operator-simulation",
+        what: "three replicas of the operator in half hours of kills, faults, people and updates; 10 times what `test` does",
+        amount: 500,
+        seed_variable: "LOCKSTEP_FIRST_SEED",
+        action: Action::Suite {
+            file: "operator_simulation",
+            rounds_variable: "LOCKSTEP_OPERATOR_SEEDS",
+        },
+    },
+    Soak {
         name: "mutants",
         what: "ten engines that are broken on purpose: the simulation must find each of them; prints the first seed",
         amount: 200,

@@ -139,7 +139,7 @@ fn finalizers(draw: &mut Draw, release: &Edition) -> Vec<Deed> {
 }
 
 /// One rule for the faults of the lab.
-fn fault(draw: &mut Draw, number: usize) -> Value {
+pub(crate) fn fault(draw: &mut Draw, number: usize) -> Value {
     let span = |seconds: u64| format!("{seconds}s");
     let hang = draw.percent(30);
     let after = span(draw.between(0, 20));
@@ -198,7 +198,8 @@ fn people(draw: &mut Draw, release: &Edition, deeds: &mut Vec<Deed>) {
     }
 }
 
-fn deed(draw: &mut Draw, object: &Value) -> Option<(&'static str, Option<Value>)> {
+/// What somebody does to an object: its name, and a merge patch or nothing for a deletion.
+pub(crate) fn deed(draw: &mut Draw, object: &Value) -> Option<(&'static str, Option<Value>)> {
     let unlabel = json!({"metadata": {"labels": {label::PAYLOAD: null}}});
     let change = match object::kind(object) {
         "ConfigMap" => {

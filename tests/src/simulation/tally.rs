@@ -87,7 +87,12 @@ impl Tally {
 
     /// What should have been reached and was not.
     pub fn missing(&self) -> Vec<&'static str> {
-        EXPECTED.into_iter().filter(|what| self.of(what) == 0).collect()
+        self.lacks(&EXPECTED)
+    }
+
+    /// What of this was never reached.
+    pub(crate) fn lacks(&self, expected: &[&'static str]) -> Vec<&'static str> {
+        expected.iter().copied().filter(|what| self.of(what) == 0).collect()
     }
 }
 

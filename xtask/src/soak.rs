@@ -35,7 +35,7 @@ enum Action {
     Mutants,
 }
 
-const SOAKS: [Soak; 8] = [
+const SOAKS: [Soak; 9] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -62,10 +62,7 @@ const SOAKS: [Soak; 8] = [
         what: "three replicas of the operator in half hours of kills, faults, people and updates; 10 times what `test` does",
         amount: 500,
         seed_variable: "LOCKSTEP_FIRST_SEED",
-        action: Action::Suite {
-            file: "operator_simulation",
-            rounds_variable: "LOCKSTEP_OPERATOR_SEEDS",
-        },
+        action: Action::Suite { file: "operator_simulation", rounds_variable: "LOCKSTEP_OPERATOR_SEEDS" },
     },
     Soak {
         name: "mutants",

@@ -127,7 +127,11 @@ impl Observer {
         let address = Address::parse(&path);
         let about = about(&method, address.as_ref(), &body);
         let is_watch = query.contains("watch=1") || query.contains("watch=true");
-        self.say(&format!("{identity} {method} {path}{}{}", if is_watch { " watch" } else { "" }, told(&path, &body)));
+        self.say(&format!(
+            "{identity} {method} {path}{}{}",
+            if is_watch { " watch" } else { "" },
+            told(&path, &body)
+        ));
         self.is_quiet(identity, &method, &path, is_watch);
         let is_judged = is_write && about == About::Holder;
         if is_judged {

@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use lockstep_api::names::{namespace, profile};
 use lockstep_apply::server::Server;
 use lockstep_graph::InstallOrder;

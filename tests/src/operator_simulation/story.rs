@@ -120,7 +120,9 @@ fn faults(draw: &mut Draw) -> Vec<Value> {
     for number in 0..draw.size(0, 7) {
         let mut rule = match draw.between(0, 9) {
             // etcd stands still: every request hangs, and then goes on.
-            0 | 1 => json!({"name": format!("f{number}"), "effect": {"latency": {"from": "2s", "to": "12s"}}}),
+            0 | 1 => {
+                json!({"name": format!("f{number}"), "effect": {"latency": {"from": "2s", "to": "12s"}}})
+            }
             2 | 3 => json!({"name": format!("f{number}"), "effect": {"outage": {}}}),
             _ => fault(draw, number),
         };
@@ -143,14 +145,16 @@ fn scenario(draw: &mut Draw) -> Value {
         .map(|name| {
             let after = format!("{}s", draw.between(1, 60));
             let long = format!("{}s", draw.between(5, 120));
-            let trouble = json!({"after": after, "for": long, "period": format!("{}s", draw.between(3, 30))});
+            let trouble = json!({"after": after, "for": long});
+            let mut change = trouble.clone();
+            change["period"] = format!("{}s", draw.between(3, 30)).into();
             let mut rule = match draw.between(0, 7) {
                 0..=2 => json!({"availableAfter": "1s", "progressingFor": "2s", "appearsAfter": "1s"}),
                 3 => json!({"availableAfter": after, "progressingFor": long}),
                 4 => json!({"behaviour": {"degraded": trouble}}),
                 5 => json!({"behaviour": {"unavailable": trouble}}),
-                6 => json!({"behaviour": {"flap": trouble}}),
-                _ => json!({"behaviour": {"oscillate": trouble}}),
+                6 => json!({"behaviour": {"flap": change}}),
+                _ => json!({"behaviour": {"oscillate": change}}),
             };
             rule["name"] = name.into();
             rule
@@ -172,9 +176,10 @@ fn updates(draw: &mut Draw, editions: &Editions, deeds: &mut Vec<Deed>) -> (Opti
         if next != asked {
             asks += 1;
             asked = next;
-            let update = next.map_or(Value::Null, |edition| {
-                json!({"image": editions.all[edition].image(), "force": true})
-            });
+            let update = next.map_or(
+                Value::Null,
+                |edition| json!({"image": editions.all[edition].image(), "force": true}),
+            );
             let name = match next {
                 None => "ask for nothing",
                 Some(0) => "ask for the first release",

@@ -210,7 +210,7 @@ impl Observer {
     }
 
     /// The laws that hold whatever happens: the history loses no entry, and the share of a release that is done never
-    /// becomes smaller.
+    /// becomes smaller on its way, unless it was told that the run failed.
     ///
     /// # Panics
     /// When one was broken.
@@ -232,9 +232,10 @@ impl Observer {
             if kept != Some(&*before) {
                 broken.push(format!("the history lost something: {entries:?} after {before:?}"));
             }
-            let message = condition(&object, "Progressing").2;
-            if message.starts_with("Cluster version is") {
-                // What comes after this begins anew.
+            let (progressing, _, message) = condition(&object, "Progressing");
+            // What comes after a rest begins anew, and so does a run after a failure: what is told of one has no numbers
+            // that a successor could read.
+            if progressing == "False" || message.starts_with("Unable to apply") {
                 shares.clear();
             }
             if let (Some(share), Some(newest)) = (share(&message), entries.first()) {

@@ -12,7 +12,7 @@ use lockstep_tests::operator_simulation::{Editions, missing, simulate};
 use lockstep_tests::simulation::Tally;
 
 /// How many seeds the ordinary suite plays.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 32;
 
 /// What was meant to happen, and what broke.
 type Failure = (String, Vec<String>);
@@ -45,7 +45,7 @@ fn play(editions: &Editions, first: u64, count: u64) -> (Tally, BTreeMap<u64, Fa
                         },
                         Err(_) => (String::new(), vec!["a panic, see above".to_owned()]),
                     };
-                    is_over.store(variable("LOCKSTEP_GO_ON").is_none(), Ordering::Relaxed);
+                    is_over.store(true, Ordering::Relaxed);
                     broken.lock().unwrap().insert(seed, failure);
                 }
             });

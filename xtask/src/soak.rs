@@ -59,7 +59,7 @@ const SOAKS: [Soak; 9] = [
     },
     Soak {
         name: "operator-simulation",
-        what: "three replicas of the operator in half hours of kills, faults, people and updates; 10 times what `test` does",
+        what: "three replicas of the operator in half hours of kills, faults, people and updates; 15 times what `test` does",
         amount: 500,
         seed_variable: "LOCKSTEP_FIRST_SEED",
         action: Action::Suite { file: "operator_simulation", rounds_variable: "LOCKSTEP_OPERATOR_SEEDS" },

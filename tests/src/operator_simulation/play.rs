@@ -219,8 +219,9 @@ async fn look(
     if history.windows(2).any(|pair| pair[0]["image"] == pair[1]["image"]) {
         broken.push(format!("one change has two entries: {history:#?}"));
     }
-    let said = listener.heard().len();
-    observer.say(&format!("the ClusterVersion said {said} things"));
+    for message in listener.messages("Progressing") {
+        observer.say(&format!("Progressing was {message}"));
+    }
     broken
 }
 

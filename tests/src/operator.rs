@@ -77,9 +77,14 @@ impl Launch {
         Self { arguments: arguments.map(str::to_owned).to_vec(), log: folder.join(format!("{name}.log")) }
     }
 
-    /// The same with more flags.
+    /// The same with more flags; `--name=value` takes the place of one with the same name.
     #[must_use]
     pub fn with(mut self, flags: &[&str]) -> Self {
+        for name in
+            flags.iter().filter_map(|flag| flag.split_inclusive('=').next().filter(|it| it.ends_with('=')))
+        {
+            self.arguments.retain(|argument| !argument.starts_with(name));
+        }
         self.arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
@@ -249,7 +254,8 @@ impl Drop for Observer {
 /// # Panics
 /// When the server refuses one of them.
 pub async fn bring_version(client: &Client) {
-    let file = "examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml";
+    let file =
+        "examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml";
     let bytes = std::fs::read(root().join(file)).expect("a file");
     let definition = lockstep_payload::yaml::documents(&bytes).expect("a manifest").remove(0).value;
     let answer = Call::post(DEFINITIONS, &definition).send(client).await.expect("an answer");

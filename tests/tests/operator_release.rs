@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
+use lockstep_release::layer::LayerWriter;
 use lockstep_release::store::{Access, Registries, Store};
 use lockstep_release::{Digest, PullSpec};
 use lockstep_tests::cli::lockstep_with;
@@ -19,7 +20,6 @@ use lockstep_tests::operator::{
 use lockstep_tests::process::memory;
 use lockstep_tests::real::{Chosen, Real};
 use lockstep_tests::releases::load;
-use lockstep_release::layer::LayerWriter;
 use serde_json::{Value, json};
 use xtask::registry::{Options, Registry};
 
@@ -63,9 +63,9 @@ async fn publish(registry: &Registry, folder: &Path, home: &Path) -> (String, u6
     let (from, base) = (folder.display().to_string(), format!("{address}/base:1"));
     let to = format!("{address}/release:4.21.0");
     let home = home.to_str().unwrap();
-    let arguments =
-        ["release", "new", "--from-release", &from, "--base", &base, "--to", &to, "--plain-http"];
-    let run = lockstep_with(&arguments, &[("HOME", home), ("XDG_RUNTIME_DIR", home), ("NO_PROXY", "127.0.0.1")]);
+    let arguments = ["release", "new", "--from-release", &from, "--base", &base, "--to", &to, "--plain-http"];
+    let run =
+        lockstep_with(&arguments, &[("HOME", home), ("XDG_RUNTIME_DIR", home), ("NO_PROXY", "127.0.0.1")]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let digest = run.stdout.split(' ').next().unwrap();
     (format!("{address}/release@{digest}"), bytes)
@@ -120,8 +120,9 @@ async fn a_real_release_is_installed_and_updated_from_a_registry() {
     let proxy = FaultProxy::start(registry.address(), Plan::default()).await.unwrap();
     let image = image.replace(&registry.address().to_string(), &proxy.address.to_string());
 
-    let launch = Launch::new(real.kube.kubeconfig(), FIRST_IMAGE, &corpus.join("4.20.0"), folder.path(), "operator")
-        .with(&["--insecure-registries"]);
+    let launch =
+        Launch::new(real.kube.kubeconfig(), FIRST_IMAGE, &corpus.join("4.20.0"), folder.path(), "operator")
+            .with(&["--insecure-registries"]);
     let (start, replica) = (Instant::now(), launch.start());
     let installed =
         until(&real.client, "the installation", PATIENCE, Some(&replica), |it| is_at(it, "4.20.0")).await;
@@ -135,14 +136,19 @@ async fn a_real_release_is_installed_and_updated_from_a_registry() {
     println!("updated to 4.21.0 in {:.1} s", start.elapsed().as_secs_f64());
     assert_snapshot!("conditions_updated", conditions(&updated, &names));
     let history = updated["status"]["history"].as_array().unwrap();
-    let entry = |entry: &Value| format!("{} {}", entry["version"].as_str().unwrap(), entry["state"].as_str().unwrap());
+    let entry = |entry: &Value| {
+        format!("{} {}", entry["version"].as_str().unwrap(), entry["state"].as_str().unwrap())
+    };
     assert_eq!(history.iter().map(entry).collect::<Vec<_>>(), ["4.21.0 Completed", "4.20.0 Completed"]);
     assert_eq!(updated["status"]["desired"]["image"], image.as_str());
     assert_snapshot!("progressing_messages", forms(&observer.messages("Progressing")));
     observer.assert_laws();
 
     let fetched = proxy.counters().blob_bytes_down;
-    println!("fetched {fetched} of {image_bytes} bytes; VmRSS {} kB", memory(replica.pid()).unwrap().now / 1024);
+    println!(
+        "fetched {fetched} of {image_bytes} bytes; VmRSS {} kB",
+        memory(replica.pid()).unwrap().now / 1024
+    );
     assert!(fetched > 0 && fetched * 20 < image_bytes, "{fetched} of {image_bytes}");
 
     // The release brings the reference's operator, which would take the cluster over.
@@ -151,7 +157,9 @@ async fn a_real_release_is_installed_and_updated_from_a_registry() {
     let events = real.get("/api/v1/namespaces/openshift-cluster-version/events").await;
     let reasons: Vec<&str> =
         events["items"].as_array().unwrap().iter().filter_map(|event| event["reason"].as_str()).collect();
-    for reason in ["OperatorDeploymentSkipped", "InstallCompleted", "UpdateStarted", "UpdateCompleted", "PayloadLoaded"] {
+    for reason in
+        ["OperatorDeploymentSkipped", "InstallCompleted", "UpdateStarted", "UpdateCompleted", "PayloadLoaded"]
+    {
         assert!(reasons.contains(&reason), "{reason} is not among {reasons:?}");
     }
 }

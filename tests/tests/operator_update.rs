@@ -16,7 +16,8 @@ use lockstep_tests::cli::root;
 use lockstep_tests::clients::Call;
 use lockstep_tests::layouts::{Content, write_blob, write_image, write_image_of};
 use lockstep_tests::operator::{
-    DEPLOYMENT, FIRST_IMAGE, LEASE, Launch, Observer, Replica, VERSION, bring_version, condition, is_at, patch, until,
+    DEPLOYMENT, FIRST_IMAGE, LEASE, Launch, Observer, Replica, VERSION, bring_version, condition, is_at,
+    patch, until,
 };
 use lockstep_tests::real::{Chosen, Real};
 use lockstep_tests::releases::example;
@@ -57,7 +58,12 @@ impl Place {
         patch(&self.real.client, VERSION, &json!({"spec": {"desiredUpdate": update}})).await;
     }
 
-    async fn until(&self, what: &str, replica: Option<&Replica>, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    async fn until(
+        &self,
+        what: &str,
+        replica: Option<&Replica>,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
         until(&self.real.client, what, PATIENCE, replica, is_wanted).await
     }
 
@@ -130,7 +136,8 @@ fn columns(place: &Place) -> String {
             && word.ends_with(['s', 'm', 'h'])
     };
     let line = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().map(|word| if age(word) { "<age>" } else { word }).collect();
+        let words: Vec<&str> =
+            line.split_whitespace().map(|word| if age(word) { "<age>" } else { word }).collect();
         words.join("  ")
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
@@ -155,7 +162,12 @@ async fn what_cannot_be_used_is_refused_with_its_cause_and_the_running_release_s
         ("no registry", json!({"image": nobody}), "RetrievePayload", "onnect"),
         ("a wrong digest", json!({"image": image("wrong-digest")}), "RetrievePayload", "digest"),
         ("a truncated layer", json!({"image": image("truncated")}), "RetrievePayload", "bytes"),
-        ("a path out of the image", json!({"image": image("path")}), "RetrievePayload", "points outside of the image"),
+        (
+            "a path out of the image",
+            json!({"image": image("path")}),
+            "RetrievePayload",
+            "points outside of the image",
+        ),
         ("a bomb", json!({"image": image("bomb")}), "RetrievePayload", "decompression bomb"),
         ("no manifests", json!({"image": image("broken")}), "LoadPayload", "0000_10_broken.yaml"),
         (
@@ -168,7 +180,9 @@ async fn what_cannot_be_used_is_refused_with_its_cause_and_the_running_release_s
     for (what, mut update, step, cause) in rows {
         update["force"] = json!(true);
         place.ask(&json!(null)).await;
-        place.until("the old state", Some(&replica), |object| condition(object, "ReleaseAccepted").0 == "True").await;
+        place
+            .until("the old state", Some(&replica), |object| condition(object, "ReleaseAccepted").0 == "True")
+            .await;
         let start = Instant::now();
         place.ask(&update).await;
         let is_refused = |object: &Value| condition(object, "ReleaseAccepted").0 == "False";
@@ -185,15 +199,19 @@ async fn what_cannot_be_used_is_refused_with_its_cause_and_the_running_release_s
     // Unverified, and nobody insists.
     place.ask(&json!(null)).await;
     place.ask(&json!({"image": release("1.1.0")})).await;
-    let is_unverified = |object: &Value| condition(object, "ReleaseAccepted").2.contains("cannot be verified");
+    let is_unverified =
+        |object: &Value| condition(object, "ReleaseAccepted").2.contains("cannot be verified");
     place.until("a refusal of the unverified", Some(&replica), is_unverified).await;
 
     // Fields that cannot be used.
-    patch(&place.real.client, VERSION, &json!({"spec": {"desiredUpdate": null, "upstream": "#%GG", "clusterID": "x"}}))
-        .await;
-    let object = place
-        .until("Invalid", Some(&replica), |object| condition(object, "Invalid").0 == "True")
-        .await;
+    patch(
+        &place.real.client,
+        VERSION,
+        &json!({"spec": {"desiredUpdate": null, "upstream": "#%GG", "clusterID": "x"}}),
+    )
+    .await;
+    let object =
+        place.until("Invalid", Some(&replica), |object| condition(object, "Invalid").0 == "True").await;
     assert_snapshot!("invalid_fields", condition(&object, "Invalid").2);
     place.assert_managed(&replica).await;
     place.observer.assert_laws();
@@ -307,7 +325,12 @@ async fn overrides_pause_restart_and_the_way_back_are_honoured() {
 
     // A pause: an update is not taken up, drift is repaired, and the status says so.
     place.until("no override", Some(&replica), is_observed).await;
-    patch(&place.real.client, VERSION, &json!({"metadata": {"annotations": {"lockstep.dev/paused": "true"}}})).await;
+    patch(
+        &place.real.client,
+        VERSION,
+        &json!({"metadata": {"annotations": {"lockstep.dev/paused": "true"}}}),
+    )
+    .await;
     place
         .until("the pause", Some(&replica), |object| condition(object, "Progressing").2.contains("paused"))
         .await;
@@ -323,7 +346,8 @@ async fn overrides_pause_restart_and_the_way_back_are_honoured() {
 
     // The pause is over, and before anything was done the request is taken back.
     place.ask(&json!(null)).await;
-    patch(&place.real.client, VERSION, &json!({"metadata": {"annotations": {"lockstep.dev/paused": null}}})).await;
+    patch(&place.real.client, VERSION, &json!({"metadata": {"annotations": {"lockstep.dev/paused": null}}}))
+        .await;
     let object = place.until("the end of the pause", Some(&second), is_observed).await;
     assert_eq!(history(&object), ["1.0.0 Completed ended verified=false"]);
     place.observer.assert_laws();

@@ -177,7 +177,9 @@ impl Tracker {
                     // Who is only asked for time is told at once, a problem after a moment: it may be over by then.
                     failures.extend(found.filter(|failure| is_old || is_patient(failure)));
                 }
-                None if age >= LONG_PATIENCE => failures.push(Failure::new("", sentence).with_effect(Effect::None)),
+                None if age >= LONG_PATIENCE => {
+                    failures.push(Failure::new("", sentence).with_effect(Effect::None))
+                }
                 None => {}
             }
         }

@@ -17,6 +17,14 @@ pub struct Request {
     pub path: String,
     /// Whether it is about one object, by its name.
     pub has_name: bool,
+    /// That name, also of an object that is created; else empty.
+    pub name: String,
+    /// When it came, as the log writes it.
+    pub received: String,
+    /// When it was answered; for a watch, when it began.
+    pub answered: String,
+    /// The code of the answer.
+    pub code: u64,
 }
 
 /// A log that is read on from where the last reading ended.
@@ -64,6 +72,10 @@ impl Request {
             verb,
             path: uri.split('?').next().unwrap_or_default().to_owned(),
             has_name: event["objectRef"]["name"].is_string(),
+            name: text(&event["objectRef"]["name"]),
+            received: text(&event["requestReceivedTimestamp"]),
+            answered: text(&event["stageTimestamp"]),
+            code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
         })
     }
 

@@ -77,9 +77,14 @@ impl Launch {
         Self { arguments: arguments.map(str::to_owned).to_vec(), log: folder.join(format!("{name}.log")) }
     }
 
-    /// The same with more flags.
+    /// The same with more flags; `--name=value` takes the place of one with the same name.
     #[must_use]
     pub fn with(mut self, flags: &[&str]) -> Self {
+        for name in
+            flags.iter().filter_map(|flag| flag.split_inclusive('=').next().filter(|it| it.ends_with('=')))
+        {
+            self.arguments.retain(|argument| !argument.starts_with(name));
+        }
         self.arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }

@@ -5,10 +5,12 @@
 //! as JSON, without YAML and without any rule.
 
 mod example;
+mod figures;
 mod kube;
 mod lab;
 mod measure;
 mod mirror;
+mod operator;
 
 use std::fs;
 use std::io::Write;
@@ -26,6 +28,7 @@ pub use kube::kube;
 pub use lab::lab;
 use measure::{Sample, median, peak_memory, phases};
 pub use mirror::mirror;
+pub use operator::operator;
 
 /// Runs whose time counts; one more before them warms the cache.
 const RUNS: usize = 10;

@@ -100,6 +100,30 @@ pub fn clear(manifest: &Value, live: &Value) -> Vec<ClearedField> {
         .collect()
 }
 
+/// Whether the value at a place of a live object is what the server fills in where nobody says anything.
+pub(crate) fn is_filled_in(manifest: &Value, live: &Value, pointer: &str) -> bool {
+    let (mut shape, mut place) = (shape::Shape::root(manifest), live);
+    let mut steps =
+        pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
+    while let Some(step) = steps.next() {
+        let below = match place {
+            Value::Object(fields) if steps.peek().is_none() => {
+                let default = shape.default_of(&step, fields);
+                return default.is_some() && default.as_ref() == fields.get(&step);
+            }
+            Value::Object(fields) => fields.get(&step).map(|value| (shape.below(&step), value)),
+            Value::Array(items) => {
+                let item = step.parse::<usize>().ok().and_then(|index| items.get(index));
+                item.map(|value| (shape.item(), value))
+            }
+            _ => None,
+        };
+        let Some(below) = below else { return false };
+        (shape, place) = below;
+    }
+    false
+}
+
 fn edits<'a>(
     root: &'static [(&'static str, rules::Rule)],
     manifest: &'a Value,

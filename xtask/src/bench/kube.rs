@@ -4,8 +4,6 @@
 //! ratio says something on any machine. The program that does it is an example of the `tests` package; here its results
 //! become a report.
 
-mod figures;
-
 use std::fmt;
 use std::io::Write;
 use std::thread;
@@ -13,11 +11,11 @@ use std::thread;
 use serde_json::Value;
 
 use super::example::{failed, follow, program};
+use super::figures::{Verdict, percentile, spread};
 use super::measure::median;
 use crate::Error;
 use crate::error::io_error;
 use crate::workspace::{build_release, commit, target_folder};
-use figures::{Verdict, percentile, spread};
 
 /// How many times as long as the flood Lockstep may take.
 const MAX_RATIO: f64 = 1.0;

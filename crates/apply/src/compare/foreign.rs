@@ -15,7 +15,7 @@ use super::adopt::is_predecessor;
 use super::fields::{self, Entry, Node, keys, members};
 use super::patch::{PatchOperation, in_safe_order};
 use super::path::{Path, Step, has_key};
-use crate::FIELD_MANAGER;
+use crate::{FIELD_MANAGER, merge};
 
 /// Fields that a controller fills in once and the server then refuses to change.
 const FILLED_IN: [(&str, &str); 3] =
@@ -25,7 +25,7 @@ const FILLED_IN: [(&str, &str); 3] =
 pub fn foreign(manifest: &Value, live: &Value) -> Vec<PatchOperation> {
     let nothing = Node::new();
     let ours = fields::ours(live).unwrap_or(&nothing);
-    let mut walk = Walk { manifest, exclusive: Exclusive::of(manifest, live), found: Vec::new() };
+    let mut walk = Walk { manifest, live, exclusive: Exclusive::of(manifest, live), found: Vec::new() };
     for entry in Entry::all(live).filter(|entry| is_other(*entry)) {
         let Some(theirs) = entry.fields() else { continue };
         walk.fields(theirs, Some(ours), live, Some(manifest), &Path::ROOT);
@@ -41,6 +41,7 @@ fn is_other(entry: Entry<'_>) -> bool {
 
 struct Walk<'a> {
     manifest: &'a Value,
+    live: &'a Value,
     exclusive: Exclusive,
     found: Vec<PatchOperation>,
 }
@@ -144,7 +145,13 @@ impl Walk<'_> {
             return;
         }
         match wanted {
-            None | Some(Value::Null) => self.found.push(PatchOperation::remove(path.pointer())),
+            None | Some(Value::Null) => {
+                let pointer = path.pointer();
+                // Who made the object is recorded for the defaults, too, and taking one away changes nothing.
+                if !merge::is_filled_in(self.manifest, self.live, &pointer) {
+                    self.found.push(PatchOperation::remove(pointer));
+                }
+            }
             // It must be empty, which nobody is recorded for.
             Some(wanted) if is_empty(wanted) => {
                 self.found.push(PatchOperation::replace(path.pointer(), wanted.clone()));

@@ -101,6 +101,14 @@ const KINDS: &[Case] = &[
         r#"{"f:spec": {"f:conversion": {}}}"#,
         &["/spec/conversion"],
     ),
+    // What the server fills in stays, whoever is recorded for it.
+    (
+        "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        r#"{"spec": {"a": 1}}"#,
+        r#"{"spec": {"conversion": {"strategy": "None"}}}"#,
+        r#"{"f:spec": {"f:conversion": {".": {}, "f:strategy": {}}}}"#,
+        &[],
+    ),
     ("rbac.authorization.k8s.io/v1 Role", "{}", r#"{"rules": [{}]}"#, r#"{"f:rules": {}}"#, &["/rules"]),
     (
         "rbac.authorization.k8s.io/v1 ClusterRole",

@@ -35,6 +35,8 @@ pub(crate) struct Brought {
     pub(crate) writes: usize,
     /// Paths that differ although they were applied: something in the server overrides them.
     pub(crate) overridden: Vec<String>,
+    /// Paths that were taken away and came back by themselves: defaults of a kind that is not built in.
+    pub(crate) returning: Vec<String>,
 }
 
 /// Why an object is not what it should be, and how many writes were made on the way.
@@ -66,6 +68,7 @@ impl Target<'_> {
             version: self.known.clone(),
             is_created: false,
             is_recreated: false,
+            returning: Vec::new(),
         };
         let outcome = match self.item.treatment {
             Treatment::CreateOnly => work.create_only().await,
@@ -76,7 +79,8 @@ impl Target<'_> {
         }
         match outcome {
             Ok((live, overridden)) => {
-                Ok(Brought { verb: work.verb(), writes: work.writes, live, overridden })
+                let (verb, returning) = (work.verb(), std::mem::take(&mut work.returning));
+                Ok(Brought { verb, writes: work.writes, live, overridden, returning })
             }
             Err(refusal) => Err(Stopped { refusal, writes: work.writes }),
         }
@@ -106,6 +110,7 @@ struct Work<'a> {
     version: Option<String>,
     is_created: bool,
     is_recreated: bool,
+    returning: Vec<String>,
 }
 
 // === impl Work ===
@@ -138,11 +143,19 @@ impl Work<'_> {
                 .collect();
             match decide(&manifest, &live, &cleared) {
                 Next::Equal => return Ok((live, Vec::new())),
-                Next::Patch { operations, .. } => match self.patch(&operations).await {
-                    // Stale: it changed under our hands, look again.
-                    Ok(_) | Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
-                    Err(refusal) => return Err(refusal),
-                },
+                Next::Patch { operations, fields, .. } => {
+                    let before = self.version.clone();
+                    match self.patch(&operations).await {
+                        // What was taken away is there again: a default of the server that nobody can take away.
+                        Ok(_) if self.version == before => {
+                            self.returning = fields;
+                            break;
+                        }
+                        // Stale: it changed under our hands, look again.
+                        Ok(_) | Err(Refusal::Stale) => live = self.send_apply(body.clone()).await?,
+                        Err(refusal) => return Err(refusal),
+                    }
+                }
                 Next::Apply { drift: fields } | Next::Suspect { fields } => {
                     // It has just been applied. Once more, and if that changes nothing the server wants it so.
                     let before = self.version.clone();

@@ -71,11 +71,13 @@ impl Run<'_> {
             self.tracks[task].verdict = Some(health::of(&brought.live));
             self.tracks[task].live = if item.treatment == Treatment::CreateOnly {
                 Live::Present
-            } else if brought.overridden.is_empty() {
-                Live::Equal
             } else {
-                let manifest = item.body.object();
-                Live::Overridden(fingerprint(&manifest, &brought.live, &brought.overridden))
+                let kept = [&*brought.overridden, &*brought.returning].concat();
+                if kept.is_empty() {
+                    Live::Equal
+                } else {
+                    Live::Overridden(fingerprint(&item.body.object(), &brought.live, &kept))
+                }
             };
         }
         if !brought.overridden.is_empty() {

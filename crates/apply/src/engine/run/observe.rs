@@ -118,8 +118,7 @@ impl Run<'_> {
         let fields = match decide(&manifest, live, &cleared) {
             Next::Equal => return Live::Equal,
             Next::Apply { drift } => drift,
-            Next::Patch { fields, .. } => fields,
-            Next::Suspect { fields } => {
+            Next::Patch { fields, .. } | Next::Suspect { fields } => {
                 if self.tracks[task].live == Live::Overridden(fingerprint(&manifest, live, &fields)) {
                     return self.tracks[task].live.clone();
                 }

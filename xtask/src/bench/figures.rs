@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::bench::measure::median;
+use super::measure::median;
 
 /// Whether a limit holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

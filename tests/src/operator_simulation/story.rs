@@ -229,11 +229,11 @@ fn meddling(draw: &mut Draw, editions: &Editions, deeds: &mut Vec<Deed>) {
     let objects: Vec<_> = editions.all[0].objects.iter().filter(|it| is_touched(&&it.object)).collect();
     for _ in 0..draw.size(0, 10) {
         let wanted = *draw.pick(&objects);
-        let path = wanted.path();
-        if deeds.iter().any(|deed| deed.path == path) {
+        let place = wanted.path();
+        if deeds.iter().any(|deed| deed.path == place) {
             continue;
         }
         let Some((name, patch)) = deed(draw, &wanted.object) else { continue };
-        deeds.push(Deed { at: seconds(draw.between(20, CALM_AFTER)), path, patch, name });
+        deeds.push(Deed { at: seconds(draw.between(20, CALM_AFTER)), path: place, patch, name });
     }
 }

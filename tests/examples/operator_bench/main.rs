@@ -54,11 +54,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn measure(subject: &Subject, time: Duration) -> Result<(), Box<dyn Error>> {
     for _ in 1..STARTS {
         let mut stage = Stage::new(subject).await?;
-        let (start, _replica) = (now(), stage.launch(FIRST)?);
+        let (start, _replica) = (now(), stage.launch(FIRST));
         tell("start", &json!({"seconds": stage.first_apply(FIRST).await?.since(start)}));
     }
     let mut stage = Stage::new(subject).await?;
-    let (start, mut holder) = (now(), stage.launch(FIRST)?);
+    let (start, mut holder) = (now(), stage.launch(FIRST));
     tell("start", &json!({"seconds": stage.first_apply(FIRST).await?.since(start)}));
     let is_installed = |object: &Value| is_at(object, &subject.version);
     until(&stage.real.client, "the installation", PATIENCE, Some(&holder), is_installed).await;
@@ -72,7 +72,7 @@ async fn measure(subject: &Subject, time: Duration) -> Result<(), Box<dyn Error>
         holder.exit(PATIENCE).await;
         let mark = stage.mark()?;
         let start = now();
-        holder = stage.launch(FIRST)?;
+        holder = stage.launch(FIRST);
         tell("restart", &stay::restart(&mut stage, start, mark).await?);
     }
     let mut holder = (holder, FIRST);

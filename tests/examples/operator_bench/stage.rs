@@ -6,12 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kube::Client;
 use lockstep_api::names::namespace;
 use lockstep_tests::audit::AuditLog;
+use lockstep_tests::clients::Call;
 use lockstep_tests::objects;
 use lockstep_tests::operator::{FIRST_IMAGE, Launch, Replica, bring_version};
 use lockstep_tests::real::{Chosen, Real};
-use lockstep_tests::releases::load;
+use lockstep_tests::releases::{aggregated_kinds, load};
 use tempfile::TempDir;
 use xtask::kube::ServerOptions;
 
@@ -69,6 +71,7 @@ impl<'a> Stage<'a> {
         let options = ServerOptions { controller_manager: true, users, ..ServerOptions::default() };
         let real = Real::start_with(options, &[&subject.chosen]).await;
         bring_version(&real.client).await;
+        warm(&real.client).await?;
         let log = AuditLog::new(real.kube.audit_log().ok_or("a server without an audit log")?);
         let folder = tempfile::tempdir()?;
         let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -78,7 +81,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Starts a replica as it runs in a cluster: also with its site for metrics and probes.
-    pub(crate) fn launch(&self, user: &str) -> Result<Replica, Box<dyn Error>> {
+    pub(crate) fn launch(&self, user: &str) -> Replica {
         let file = |name: &str| self.folder.path().join(name).display().to_string();
         let launch = Launch::new(
             &self.real.kube.kubeconfig_of(user),
@@ -92,7 +95,7 @@ impl<'a> Stage<'a> {
             format!("--serving-cert-file={}", file("tls.crt")),
             format!("--serving-key-file={}", file("tls.key")),
         ];
-        Ok(launch.with(&flags.each_ref().map(String::as_str)).start())
+        launch.with(&flags.each_ref().map(String::as_str)).start()
     }
 
     /// Where the log is now, for [`Stage::since`].
@@ -132,7 +135,7 @@ impl<'a> Stage<'a> {
 
     /// When a user first wrote an object of the release.
     pub(crate) async fn first_apply(&mut self, user: &str) -> Result<Moment, Box<dyn Error>> {
-        Ok(self.until(user, 0, |stage, entry| stage.is_apply(entry)).await?.received)
+        Ok(self.until(user, 0, Self::is_apply).await?.received)
     }
 
     /// Whether it writes an object of the release. The Namespace of the Lease comes before anything is applied.
@@ -168,4 +171,23 @@ impl<'a> Stage<'a> {
     fn words(&self, user: &str) -> String {
         fs::read_to_string(self.folder.path().join(format!("{user}.log"))).unwrap_or_default()
     }
+}
+
+/// Waits until the stubs of aggregated kinds can be watched. Whoever is the first to watch a kind that is just defined is told
+/// to come again in a second; a cluster without the stubs has nothing to wait for.
+async fn warm(client: &Client) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    for definition in aggregated_kinds() {
+        let [group, plural] = ["/spec/group", "/spec/names/plural"].map(|pointer| {
+            definition.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default()
+        });
+        let call = Call::new("GET", format!("/apis/{group}/v1/{plural}?watch=true&timeoutSeconds=1"));
+        while call.send(client).await.is_none_or(|answer| answer.code != 200) {
+            if start.elapsed() > PATIENCE {
+                return Err(format!("{plural} cannot be watched").into());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    Ok(())
 }

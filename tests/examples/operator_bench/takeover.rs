@@ -50,7 +50,7 @@ pub(crate) async fn run(
 ) -> Result<(Value, (Replica, &'static str)), Box<dyn Error>> {
     let other = if name == FIRST { SECOND } else { FIRST };
     let mark = stage.mark()?;
-    let standby = stage.launch(other)?;
+    let standby = stage.launch(other);
     let is_lease_watch = |_: &Stage<'_>, entry: &Entry| entry.request.is_watch() && entry.is_of_lease();
     stage.until(other, mark, is_lease_watch).await?;
     tokio::time::sleep(PHASE * (round + 5)).await;

@@ -61,6 +61,8 @@ pub(crate) struct Core {
     next_write: Instant,
     shown: Option<Report>,
     write_failures: u32,
+    /// The most that was done of a release on its way there: its image, tasks, and of how many.
+    most: Option<(String, usize, usize)>,
     /// Whether the successor shall go on.
     is_leaving: bool,
     /// Whether it was said that there is no ClusterVersion.
@@ -149,6 +151,7 @@ impl Core {
             next_write: Instant::now(),
             shown: None,
             write_failures: 0,
+            most: None,
             is_leaving: false,
             is_missing_told: false,
             is_exported: false,

@@ -29,6 +29,8 @@ pub(crate) struct Tracker {
     waiting: BTreeMap<TaskId, (WaitReason, String, Instant)>,
     failed: BTreeMap<TaskId, (String, String, Instant)>,
     drifted: BTreeMap<String, Instant>,
+    /// Operators of a release that is complete which are not well, and since when.
+    unwell: BTreeMap<TaskId, Instant>,
     /// What is worth telling although nothing waits for it.
     remarks: Vec<String>,
     fights: BTreeMap<(String, String), String>,
@@ -144,6 +146,26 @@ impl Tracker {
         self.waiting.iter().filter_map(is_deletion).collect()
     }
 
+    /// Looks at the operators of a release that is complete: one that is not well for a moment only is nobody's business.
+    pub(crate) fn look<'w>(
+        &mut self,
+        mode: Mode,
+        operator: impl Fn(&str) -> Option<&'w Value>,
+        now: Instant,
+    ) {
+        let is_complete = self.is_complete();
+        for (task, gate) in &self.gates {
+            let is_well = !is_complete
+                || gate.is_first_generation()
+                || gate.failure(operator(&gate.name), mode).is_none();
+            if is_well {
+                self.unwell.remove(task);
+            } else {
+                self.unwell.entry(*task).or_insert(now);
+            }
+        }
+    }
+
     /// What is wrong, as one failure. `mode` is what the run is for now; a release that is only kept has all its operators
     /// looked at, one that is on its way only those that it waits for.
     pub(crate) fn failure<'w>(
@@ -191,8 +213,9 @@ impl Tracker {
             failures.push(Failure::new("", text).with_effect(Effect::None));
         }
         if self.is_complete() {
-            let all = self.gates.values().filter(|gate| !gate.is_first_generation());
-            failures.extend(all.filter_map(|gate| gate.failure(operator(&gate.name), mode)));
+            let lasting = self.unwell.iter().filter(|(_, since)| now.duration_since(**since) >= PATIENCE);
+            let gates = lasting.filter_map(|(task, _)| self.gates.get(task));
+            failures.extend(gates.filter_map(|gate| gate.failure(operator(&gate.name), mode)));
         }
         one_of(condense(failures))
     }
@@ -202,7 +225,8 @@ impl Tracker {
         let waits = self.waiting.values().flat_map(|(.., since)| [*since + PATIENCE, *since + LONG_PATIENCE]);
         let failures = self.failed.values().map(|(.., since)| *since + PATIENCE);
         let drifts = self.drifted.values().map(|since| *since + LONG_PATIENCE);
-        waits.chain(failures).chain(drifts).filter(|moment| *moment > now).min()
+        let unwell = self.unwell.values().map(|since| *since + PATIENCE);
+        waits.chain(failures).chain(drifts).chain(unwell).filter(|moment| *moment > now).min()
     }
 
     fn of_task(&self, task: TaskId, reason: &'static str, sentence: &str) -> Failure {

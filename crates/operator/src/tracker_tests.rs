@@ -74,11 +74,17 @@ fn a_release_that_is_kept_has_all_its_operators_looked_at() {
         tell(&mut tracker, Happening::Done { task }, start);
     }
     assert!(tracker.is_complete());
-    assert_eq!(told(&tracker, Mode::Reconciling, &dns("True", "2"), start), None);
-    assert_eq!(
-        told(&tracker, Mode::Reconciling, &dns("False", "2"), start),
-        Some("ClusterOperatorNotAvailable")
-    );
+    let (well, away) = (dns("True", "2"), dns("False", "2"));
+    tracker.look(Mode::Reconciling, |_| Some(&well), start);
+    assert_eq!(told(&tracker, Mode::Reconciling, &well, start), None);
+    tracker.look(Mode::Reconciling, |_| Some(&away), start);
+    assert_eq!(told(&tracker, Mode::Reconciling, &away, start), None, "it may be back in a moment");
+    let later = start + PATIENCE;
+    assert_eq!(tracker.next_look(start), Some(later));
+    tracker.look(Mode::Reconciling, |_| Some(&away), later);
+    assert_eq!(told(&tracker, Mode::Reconciling, &away, later), Some("ClusterOperatorNotAvailable"));
+    tracker.look(Mode::Reconciling, |_| Some(&well), later);
+    assert_eq!(told(&tracker, Mode::Reconciling, &well, later), None);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What it costs to stay at a release, and to begin again when nothing has changed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::time::Duration;
 
+use lockstep_tests::operator::Observer;
 use lockstep_tests::process::{connections, memory};
 use serde_json::{Value, json};
 
@@ -18,6 +20,7 @@ pub(crate) async fn run(
     tell: impl Fn(&str, &Value),
 ) -> Result<(), Box<dyn Error>> {
     let (mark, begin) = (stage.mark()?, now());
+    let observer = Observer::start(stage.real.server());
     tokio::time::sleep(time).await;
     stage.mark()?;
     let entries: Vec<&Entry> = stage.since(mark, FIRST).collect();
@@ -26,6 +29,7 @@ pub(crate) async fn run(
     let steady = json!({
         "minutes": now().since(begin) / 60.0, "requests": count(|entry| !entry.is_idle()), "named": named(unwanted),
         "watches": count(|entry| entry.request.is_watch()),
+        "news": news(&observer.heard()),
         "ofLease": count(|entry| entry.is_of_lease() && !entry.request.is_watch()),
     });
     tell("steady", &steady);
@@ -36,6 +40,27 @@ pub(crate) async fn run(
     });
     tell("process", &process);
     Ok(())
+}
+
+/// What the ClusterVersion said that was different from what it said before: nobody writes without a reason.
+fn news(heard: &[Value]) -> Vec<String> {
+    let parts = |object: &Value| -> BTreeMap<String, String> {
+        let status =
+            object["status"].as_object().into_iter().flatten().filter(|(name, _)| *name != "conditions");
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        let conditions =
+            conditions.map(|it| (it["type"].as_str().unwrap_or_default().to_owned(), it.to_string()));
+        status.map(|(name, value)| (name.clone(), value.to_string())).chain(conditions).collect()
+    };
+    let differences = heard.windows(2).flat_map(|pair| {
+        let (before, after) = (parts(&pair[0]), parts(&pair[1]));
+        let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
+        names.into_iter().filter_map(move |name| {
+            let [old, new] = [&before, &after].map(|parts| parts.get(&name).cloned().unwrap_or_default());
+            (old != new).then(|| format!("{name}: {old} became {new}"))
+        })
+    });
+    differences.collect()
 }
 
 /// What a process asked for that began when all was as it should be, until it stood still.

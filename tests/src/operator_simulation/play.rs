@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use http::Request;
-use lockstep_apply::compare::Next;
 use lockstep_apply::kinds::Resource;
 use lockstep_apply::server::Server;
 use lockstep_apply::watch::{Seen, Watched, watch as follow};
@@ -208,7 +207,7 @@ async fn look(
         if live["metadata"]["ownerReferences"][0]["uid"] == version["metadata"]["uid"] {
             wanted.object["metadata"]["ownerReferences"] = live["metadata"]["ownerReferences"].clone();
         }
-        if !wanted.is_met_by(&live) && !is_put_back(&wanted.next(&live)) {
+        if !wanted.is_met_by(&live) {
             broken.push(format!("{} is not as the release says: {:?}", wanted.path(), wanted.next(&live)));
         }
     }
@@ -223,9 +222,4 @@ async fn look(
         observer.say(&format!("Progressing was {message}"));
     }
     broken
-}
-
-/// Whether all that is left to do is to remove what the server puts back: an installer wrote it into a definition.
-fn is_put_back(next: &Next) -> bool {
-    matches!(next, Next::Patch { fields, .. } if *fields == ["spec.conversion"])
 }

@@ -222,18 +222,18 @@ fn version_deed(at: u64, name: &'static str, patch: Value) -> Deed {
 
 /// People change and delete what is managed; each object at most once, or it would be a fight.
 fn meddling(draw: &mut Draw, editions: &Editions, deeds: &mut Vec<Deed>) {
-    let is_touched = |object: &&Value| {
+    let is_touched = |object: &Value| {
         let name = object::name(object);
         TOUCHED.contains(&object::kind(object)) && !UNTOUCHED.iter().any(|start| name.starts_with(start))
     };
-    let objects: Vec<_> = editions.all[0].objects.iter().filter(|it| is_touched(&&it.object)).collect();
+    let objects: Vec<_> = editions.all[0].objects.iter().filter(|it| is_touched(&it.object)).collect();
     for _ in 0..draw.size(0, 10) {
         let wanted = *draw.pick(&objects);
-        let place = wanted.path();
-        if deeds.iter().any(|deed| deed.path == place) {
+        let path = wanted.path();
+        if deeds.iter().any(|deed| deed.path == path) {
             continue;
         }
-        let Some((name, patch)) = deed(draw, &wanted.object) else { continue };
-        deeds.push(Deed { at: seconds(draw.between(20, CALM_AFTER)), path: place, patch, name });
+        let Some((name, change)) = deed(draw, &wanted.object) else { continue };
+        deeds.push(Deed { at: seconds(draw.between(20, CALM_AFTER)), path, patch: change, name });
     }
 }

@@ -144,6 +144,7 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "             (limit: none, {})", self.steady())?;
         unwanted(f, "unwanted", &steady["named"])?;
+        unwanted(f, "news", &steady["news"])?;
         let [now, peak] = ["memory", "peak"].map(|name| megabytes(&process[name]));
         let minutes = number(&process["minutes"]);
         writeln!(f, "memory       {now:.1} MB {minutes:.1} min after Completed, peak {peak:.1} MB")?;

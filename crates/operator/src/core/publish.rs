@@ -45,7 +45,11 @@ impl Core {
             return None;
         }
         let now = Instant::now();
-        let report = self.report(&asked, now);
+        if let Some(work) = &mut self.work {
+            work.tracker.look(health_mode(self.phase.mode), |name| self.world.operator(name), now);
+        }
+        let mut report = self.report(&asked, now);
+        self.keep_share(&mut report);
         let status = self.status(&asked, &report);
         if status == asked.version.status {
             self.shown = Some(report);
@@ -71,6 +75,21 @@ impl Core {
         self.next_write = now + PACE;
         self.writing = Some(Box::pin(write(self.server.clone(), object)));
         Some(now + PACE)
+    }
+
+    /// Work that is begun anew counts from nothing; what was done of a release is done.
+    fn keep_share(&mut self, report: &mut Report) {
+        let Run { done, total, .. } = report.run;
+        if report.reconciling || total == 0 {
+            self.most = None;
+            return;
+        }
+        let done = match &self.most {
+            Some((image, most, of)) if *image == report.actual.image && *of == total => done.max(*most),
+            _ => done,
+        };
+        report.run.done = done;
+        self.most = Some((report.actual.image.clone(), done, total));
     }
 
     /// Lets metrics and probes show what is known.

@@ -18,6 +18,8 @@ use crate::store::{BlobSource, Meter, Store, StoreError};
 const MOST_TRIES: u32 = 4;
 /// How long to wait before the second try; each further wait is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// What a registry says to a manifest when it does not know something that the manifest names.
+const UNKNOWN: &str = "MANIFEST_BLOB_UNKNOWN";
 /// How often it is told how far it is.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -103,6 +105,20 @@ pub async fn copy(plan: &Plan, limits: Limits, tell: &mut (dyn FnMut(Snapshot) +
     }
     tell(work.snapshot());
     Copied { images: work.outcomes, blobs: work.blobs_moved, bytes: work.bytes_moved }
+}
+
+/// Writes a manifest whose blobs and images are there. Two lists may have an image in common, and a registry that is just
+/// writing it once more says for a moment that it does not know it.
+async fn write_manifest(store: &Store, tag: Option<&str>, manifest: &RawManifest) -> Result<(), StoreError> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..MOST_TRIES {
+        match store.write_manifest(tag, manifest).await {
+            Err(error) if error.to_string().contains(UNKNOWN) => tokio::time::sleep(pause).await,
+            outcome => return outcome.map(drop),
+        }
+        pause *= 2;
+    }
+    store.write_manifest(tag, manifest).await.map(drop)
 }
 
 // === impl Work ===
@@ -195,7 +211,7 @@ impl<'a> Work<'a> {
         self.running.spawn(async move {
             for (manifest, is_tagged) in steps {
                 let tag = is_tagged.then_some(tag.as_str());
-                if let Err(error) = store.write_manifest(tag, &manifest).await {
+                if let Err(error) = write_manifest(&store, tag, &manifest).await {
                     return Done::Image(at, Err(error));
                 }
             }

@@ -14,6 +14,8 @@ const OURS: &str = "lockstep/";
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// As whom.
+    pub user: String,
     /// Who asked.
     pub agent: String,
     /// What was asked: `get`, `list`, `watch`, `create`, `patch`, …
@@ -70,6 +72,7 @@ impl Request {
         }
         let object = &event["objectRef"];
         Some(Self {
+            user: text(&event["user"]["username"]),
             agent: text(&event["userAgent"]),
             verb: text(&event["verb"]),
             object: Place {

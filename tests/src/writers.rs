@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use crate::request_order::{Place, Request, read};
 
 /// A write that the server accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,29 +22,19 @@ pub struct Write {
 // === impl Write ===
 
 impl Write {
-    /// Reads a line of the log; nothing for what is no accepted write of one of these users.
-    fn of(line: &str, users: &[String]) -> Option<Self> {
-        let event: Value = serde_json::from_str(line).ok()?;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (verb, user) = (text(&event["verb"]), text(&event["user"]["username"]));
+    /// A request as a write; nothing for what is no accepted write of one of these users.
+    fn of(request: Request, users: &[String]) -> Option<Self> {
+        let Request { user, verb, object: Place { plural, namespace, name, .. }, code, .. } = request;
         let is_write = matches!(&*verb, "create" | "update" | "patch" | "delete" | "deletecollection");
-        let code = event["responseStatus"]["code"].as_u64().unwrap_or_default();
-        if event["stage"] != "ResponseComplete"
-            || !is_write
-            || !users.contains(&user)
-            || !(200..300).contains(&code)
-        {
+        if !is_write || !users.contains(&user) || !(200..300).contains(&code) {
             return None;
         }
-        let object = &event["objectRef"];
-        let (resource, name) = (text(&object["resource"]), text(&object["name"]));
-        let what = format!("{verb} {resource} {}/{name}", text(&object["namespace"]));
         Some(Self {
             user,
-            is_lease: resource == "leases" && (name == "version" || verb == "create"),
-            what,
-            received: text(&event["requestReceivedTimestamp"]),
-            answered: text(&event["stageTimestamp"]),
+            is_lease: plural == "leases" && (name == "version" || verb == "create"),
+            what: format!("{verb} {plural} {namespace}/{name}"),
+            received: request.received,
+            answered: request.answered,
         })
     }
 
@@ -61,8 +51,9 @@ impl Write {
 /// # Panics
 /// When the log cannot be read.
 pub fn writes(log: &Path, users: &[String]) -> Vec<Write> {
-    let text = std::fs::read_to_string(log).expect("the audit log");
-    let mut writes: Vec<Write> = text.lines().filter_map(|line| Write::of(line, users)).collect();
+    let (requests, _) = read(log, 0);
+    let mut writes: Vec<Write> =
+        requests.into_iter().filter_map(|request| Write::of(request, users)).collect();
     writes.sort_by(|one, other| one.received.cmp(&other.received));
     writes
 }

@@ -20,6 +20,8 @@ pub use plan::{Plan, PlanOptions, Planned};
 pub use pump::{prune, run};
 pub use run::Orphan;
 
+use lockstep_graph::Mode;
+use lockstep_health as health;
 use tokio::sync::watch;
 
 use crate::progress::Outcome;
@@ -55,6 +57,15 @@ pub struct Ending {
     pub orphans: Vec<Orphan>,
     /// Writes that the server accepted.
     pub writes: usize,
+}
+
+/// How operators are judged while a release is run in a mode.
+pub fn health_mode(mode: Mode) -> health::Mode {
+    match mode {
+        Mode::Installing => health::Mode::Installing,
+        Mode::Updating => health::Mode::Updating,
+        Mode::Reconciling => health::Mode::Reconciling,
+    }
 }
 
 // === impl Options ===

@@ -10,7 +10,7 @@ use lockstep_apply::survey;
 use lockstep_operator::clock::Clock;
 use lockstep_operator::lease::Timing;
 use lockstep_operator::metrics::Metrics;
-use lockstep_operator::serve::{self, Health, ServeOptions};
+use lockstep_operator::serve::{self, Health, ServeOptions, TlsSettings};
 use lockstep_operator::{Authorities, End, Host, OwnDeployment, Settings, events};
 use tokio::sync::watch;
 
@@ -91,7 +91,10 @@ fn site(
     } else {
         let certificate = listen.serving_cert_file.clone().ok_or_else(|| missing("--serving-cert-file"))?;
         let key = listen.serving_key_file.clone().ok_or_else(|| missing("--serving-key-file"))?;
-        Some(ServeOptions::new(&listen.listen, certificate, key, trusted, Arc::clone(&host.clock)))
+        let tls = TlsSettings::parse(&listen.tls_min_version, &listen.tls_cipher_suites)
+            .map_err(|error| UsageError(error.to_string()))?;
+        let options = ServeOptions::new(&listen.listen, certificate, key, trusted, Arc::clone(&host.clock));
+        Some(ServeOptions { tls, ..options })
     };
     let (metrics, health) = (host.metrics.clone(), host.health.clone());
     Ok(async move {

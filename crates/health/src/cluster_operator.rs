@@ -49,27 +49,44 @@ pub struct Gate {
     pub nested: Option<String>,
 }
 
-/// The message of the reference for each reason, for one operator and for several.
-const MESSAGES: [(&str, &str, &str, &str); 4] = [
-    (
-        reason::CLUSTER_OPERATOR_NO_VERSIONS,
-        reason::CLUSTER_OPERATORS_NO_VERSIONS,
-        "does not declare expected versions",
-        "do not declare expected versions",
-    ),
-    (
-        reason::CLUSTER_OPERATOR_NOT_AVAILABLE,
-        reason::CLUSTER_OPERATORS_NOT_AVAILABLE,
-        "is not available",
-        "are not available",
-    ),
-    (reason::CLUSTER_OPERATOR_DEGRADED, reason::CLUSTER_OPERATORS_DEGRADED, "is degraded", "are degraded"),
-    (
-        reason::CLUSTER_OPERATOR_UPDATING,
-        reason::CLUSTER_OPERATORS_UPDATING,
-        "is updating versions",
-        "are updating versions",
-    ),
+/// How the reference tells a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form {
+    /// The reason for one operator.
+    pub reason: &'static str,
+    /// The reason for several that have it in common.
+    pub plural: &'static str,
+    /// The message for one, with `%s` where its name belongs.
+    pub one: &'static str,
+    /// The message for several, with `%s` where their names belong.
+    pub several: &'static str,
+}
+
+const FORMS: [Form; 4] = [
+    Form {
+        reason: reason::CLUSTER_OPERATOR_NO_VERSIONS,
+        plural: reason::CLUSTER_OPERATORS_NO_VERSIONS,
+        one: "Cluster operator %s does not declare expected versions",
+        several: "Cluster operators %s do not declare expected versions",
+    },
+    Form {
+        reason: reason::CLUSTER_OPERATOR_NOT_AVAILABLE,
+        plural: reason::CLUSTER_OPERATORS_NOT_AVAILABLE,
+        one: "Cluster operator %s is not available",
+        several: "Cluster operators %s are not available",
+    },
+    Form {
+        reason: reason::CLUSTER_OPERATOR_DEGRADED,
+        plural: reason::CLUSTER_OPERATORS_DEGRADED,
+        one: "Cluster operator %s is degraded",
+        several: "Cluster operators %s are degraded",
+    },
+    Form {
+        reason: reason::CLUSTER_OPERATOR_UPDATING,
+        plural: reason::CLUSTER_OPERATORS_UPDATING,
+        one: "Cluster operator %s is updating versions",
+        several: "Cluster operators %s are updating versions",
+    },
 ];
 
 /// Whether a run may go past a ClusterOperator: `expected` is its manifest, `live` the object of the cluster.
@@ -107,24 +124,9 @@ pub(crate) fn of(live: &Value) -> Verdict {
     }
 }
 
-/// The message of the reference for a reason and the operators it is about, such as `Cluster operator dns is degraded`.
-///
-/// The reason may be the one for a single operator or for several; the number of names decides the form.
-pub fn reference_message(reason: &str, names: &[&str]) -> Option<String> {
-    let (_, _, one, several) = MESSAGES.iter().find(|row| row.0 == reason || row.1 == reason)?;
-    Some(match names {
-        [name] => format!("Cluster operator {name} {one}"),
-        names => {
-            let mut names = names.to_vec();
-            names.sort_unstable();
-            format!("Cluster operators {} {several}", names.join(", "))
-        }
-    })
-}
-
-/// The reason of the reference for several operators that have one reason in common.
-pub fn plural_reason(reason: &str) -> Option<&'static str> {
-    MESSAGES.iter().find(|row| row.0 == reason).map(|row| row.1)
+/// How the reference tells a reason, given as the one for a single operator.
+pub fn form(reason: &str) -> Option<&'static Form> {
+    FORMS.iter().find(|form| form.reason == reason)
 }
 
 // === impl Gate ===

@@ -23,7 +23,7 @@ use lockstep_api::names::{group, kind};
 use lockstep_api::object;
 use serde_json::Value;
 
-pub use cluster_operator::{Effect, Gate, Mode, gate, plural_reason, reference_message};
+pub use cluster_operator::{Effect, Form, Gate, Mode, form, gate};
 pub use deletion::deletion;
 pub use diagnosis::workload;
 pub use verdict::{Verdict, Why};

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use lockstep_api::names::reason;
 use lockstep_api::{ARCHITECTURE_MULTI, Release};
-use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::Server;
 use lockstep_graph::Mode;
 use lockstep_graph::report::{Loaded, Phase, Report};
-use lockstep_payload::{DiskFiles, Files as _, Folder, metadata};
+use lockstep_payload::{DiskFiles, Files as _, Folder, images, metadata};
 use lockstep_updates::request::Wanted;
 use tokio::time::{Instant, sleep_until};
 
@@ -121,6 +121,8 @@ impl Core {
     /// Opens the watches. Nothing is written yet.
     pub(crate) fn new(server: Server, settings: Settings, host: Host) -> Result<Self, OperatorError> {
         let own = own_release(&settings)?;
+        let created = own_creation(&settings);
+        host.metrics.set(|facts| facts.payload_created = created);
         let cache = settings.cache_dir.as_ref().map(|folder| Cache::new(folder, settings.cache_limit));
         let retriever = Retriever {
             own_image: settings.release_image.clone(),
@@ -217,6 +219,13 @@ fn own_release(settings: &Settings) -> Result<Release, OperatorError> {
     Ok(of_metadata(&read, &settings.release_image))
 }
 
+/// When that release was made, where it says so.
+fn own_creation(settings: &Settings) -> Option<Timestamp> {
+    let files = DiskFiles::open(&settings.payload_dir).ok()?;
+    let bytes = files.read(Folder::ReleaseManifests, lockstep_api::names::file::IMAGE_REFERENCES).ok()?;
+    images::read(&bytes).ok()?.creation_timestamp?.parse().ok()
+}
+
 /// What the status says about a release.
 fn of_metadata(metadata: &metadata::ReleaseMetadata, image: &str) -> Release {
     Release {
@@ -260,8 +269,3 @@ fn about(version: &str, image: &str) -> String {
 
 /// The last step of every load that worked.
 const LOADED: &str = reason::PAYLOAD_LOADED;
-
-/// An answer of the server that says: somebody was faster.
-fn is_stale(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Stale)
-}

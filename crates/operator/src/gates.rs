@@ -19,30 +19,6 @@ pub(crate) struct GateTask {
     pub(crate) expected: Value,
 }
 
-/// Reason for one and for several operators, and the message for several.
-const FORMS: [(&str, &str, &str); 4] = [
-    (
-        reason::CLUSTER_OPERATOR_NO_VERSIONS,
-        reason::CLUSTER_OPERATORS_NO_VERSIONS,
-        "Cluster operators %s do not declare expected versions",
-    ),
-    (
-        reason::CLUSTER_OPERATOR_NOT_AVAILABLE,
-        reason::CLUSTER_OPERATORS_NOT_AVAILABLE,
-        "Cluster operators %s are not available",
-    ),
-    (
-        reason::CLUSTER_OPERATOR_DEGRADED,
-        reason::CLUSTER_OPERATORS_DEGRADED,
-        "Cluster operators %s are degraded",
-    ),
-    (
-        reason::CLUSTER_OPERATOR_UPDATING,
-        reason::CLUSTER_OPERATORS_UPDATING,
-        "Cluster operators %s are updating versions",
-    ),
-];
-
 // === impl GateTask ===
 
 impl GateTask {
@@ -74,12 +50,9 @@ impl GateTask {
             (Verdict::NotYet(why) | Verdict::Bad(why), _) | (Verdict::Good, Some(why)) => why,
             (Verdict::Good, None) => return None,
         };
-        let form = FORMS.iter().find(|(one, ..)| *one == why.reason);
-        let message = health::reference_message(&why.reason, &[&self.name]);
-        let failure = match form.zip(message) {
-            Some(((one, several, plural), message)) => {
-                Failure::new(one, message).with_plural(several, plural)
-            }
+        let failure = match health::form(&why.reason) {
+            Some(form) => Failure::new(form.reason, form.one.replace("%s", &self.name))
+                .with_plural(form.plural, form.several),
             None => Failure::new(reason::UPDATE_PAYLOAD_RESOURCE_NOT_FOUND, why.sentence.clone()),
         };
         let task = FailedTask { text: self.text.clone(), role: Role::Gate };

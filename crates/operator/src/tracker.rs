@@ -31,10 +31,7 @@ pub(crate) struct Tracker {
     drifted: BTreeMap<String, Instant>,
     /// Operators of a release that is complete which are not well, and since when.
     unwell: BTreeMap<TaskId, Instant>,
-    /// What is worth telling although nothing waits for it.
-    remarks: Vec<String>,
     fights: BTreeMap<(String, String), String>,
-    orphans: BTreeSet<String>,
 }
 
 // === impl Tracker ===
@@ -77,12 +74,10 @@ impl Tracker {
             Happening::Fighting { object, field, manager, .. } => {
                 self.fights.insert((object.clone(), field.clone()), manager.clone());
             }
-            Happening::Orphan { object } => {
-                self.orphans.insert(object.clone());
-            }
-            Happening::Remark { sentence } => self.remarks.push(sentence.clone()),
             // What a task waits for goes on to be told until it is done, fails or waits for something else.
             Happening::Began { .. }
+            | Happening::Orphan { .. }
+            | Happening::Remark { .. }
             | Happening::Compared { .. }
             | Happening::Applied { .. }
             | Happening::Unchanged { .. }

@@ -20,7 +20,7 @@ use super::editions::Editions;
 use super::observer::Observer;
 use super::replica::Place;
 use super::story::{Deed, Story};
-use crate::operator::{DEPLOYMENT, Observer as Listener, VERSION, bring_version, condition};
+use crate::operator::{DEPLOYMENT, Failures, Observer as Listener, VERSION, bring_version, condition};
 use crate::simulation::Tally;
 use crate::simulation::tally::name_of;
 
@@ -105,7 +105,7 @@ async fn stage(
         _ = replicas => vec!["the replicas ended".to_owned()],
         Some(ended) = tasks.join_next() => vec![ended.unwrap_or_else(|error| error.to_string())],
     };
-    broken.extend(listener.broken_laws());
+    broken.extend(listener.broken_laws(Failures::Expected));
     if broken.is_empty() { Ok(()) } else { Err(broken) }
 }
 

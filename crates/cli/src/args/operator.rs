@@ -111,6 +111,12 @@ pub(crate) struct ListenArgs {
     /// Its key.
     #[arg(long, value_name = "FILE")]
     pub(crate) serving_key_file: Option<PathBuf>,
+    /// The lowest version of TLS that is spoken there: `VersionTLS12` or `VersionTLS13`.
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    pub(crate) tls_min_version: String,
+    /// Cipher suites of TLS 1.2 that are spoken there, separated by commas; without it all that are safe.
+    #[arg(long, value_name = "SUITE", value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<String>,
 }
 
 /// Flags of the reference that mean nothing here; they are taken so that its manifests work unchanged.

@@ -3,6 +3,7 @@
 use lockstep_api::names::reason;
 use lockstep_graph::report::{Change, Failure, Loaded, Phase, initial_mode};
 use lockstep_payload::retrieval::Desired;
+use lockstep_release::platform::host_architecture;
 use lockstep_updates::precondition::{Decision, check, decide};
 use lockstep_updates::request::Wanted;
 use tokio::time::{Duration, Instant};
@@ -83,9 +84,8 @@ impl Core {
 
     /// Uses a release, unless something speaks against it.
     fn take(&mut self, asked: &Asked, purpose: &Purpose, image: &str, got: Got) -> Result<(), LoadFailure> {
-        let Got { next: Retrieved { release, is_local, risks }, current } = got;
-        let found = release.metadata.version.to_string();
-        let mut all_risks = risks;
+        let Got { mut next, current } = got;
+        let found = next.release.metadata.version.to_string();
         if let Purpose::Target(wanted) = purpose {
             let about = about(&found, image);
             self.tell(Tone::Normal, reason::LOAD_PAYLOAD, format!("Loading payload {about}"));
@@ -99,7 +99,7 @@ impl Core {
                     ),
                 });
             }
-            if !is_local {
+            if !next.is_local {
                 match decide(&check(&asked.version, &found), wanted.force) {
                     Decision::Refused(why) => {
                         let failure = LoadFailure {
@@ -114,9 +114,9 @@ impl Core {
                         if !risks.is_empty() {
                             let text = format!("precondition warning for payload loaded {about}: {risks}");
                             self.tell(Tone::Warning, reason::PRECONDITION_WARN, text);
-                            let parts = [all_risks, risks];
+                            let parts = [std::mem::take(&mut next.risks), risks];
                             let parts = parts.into_iter().filter(|part| !part.is_empty());
-                            all_risks = parts.collect::<Vec<_>>().join("\n");
+                            next.risks = parts.collect::<Vec<_>>().join("\n");
                         }
                         let text = format!("preconditions passed for payload loaded {about}");
                         self.tell(Tone::Normal, reason::PRECONDITIONS_PASSED, text);
@@ -124,21 +124,19 @@ impl Core {
                 }
             }
         }
-        self.use_release(asked, purpose, image, &release, current.as_ref(), is_local, all_risks)
+        self.use_release(asked, purpose, image, next, current.as_ref())
     }
 
     /// Plans a release and begins with it.
-    #[expect(clippy::too_many_arguments, reason = "these are what an accepted release is")]
     fn use_release(
         &mut self,
         asked: &Asked,
         purpose: &Purpose,
         image: &str,
-        release: &lockstep_payload::Release,
+        got: Retrieved,
         left: Option<&lockstep_payload::Release>,
-        is_local: bool,
-        risks: String,
     ) -> Result<(), LoadFailure> {
+        let Retrieved { release, is_local, risks } = got;
         let found = release.metadata.version.to_string();
         let choice = Choice::read(&self.world, asked, &self.settings, &found, &self.had);
         let mut choice = choice.map_err(|error| LoadFailure {
@@ -156,7 +154,7 @@ impl Core {
         self.phase = self.next_phase(asked, purpose, &choice, image);
         let metadata = of_metadata(&release.metadata, image);
         if *purpose != Purpose::Again {
-            let architecture = architecture(release);
+            let architecture = architecture(&release);
             let about = about(&found, image);
             let message = format!("Payload loaded {about} architecture={architecture:?}");
             self.tell(Tone::Normal, LOADED, &message);
@@ -173,7 +171,7 @@ impl Core {
         }
         self.loaded.capabilities = choice.capabilities.clone();
         self.loaded.feature_gates.clone_from(&choice.gates.enabled);
-        self.begin_work(release, metadata, choice);
+        self.begin_work(&release, metadata, choice);
         Ok(())
     }
 
@@ -239,11 +237,5 @@ fn architecture(release: &lockstep_payload::Release) -> String {
     if release.metadata.multi_architecture {
         return lockstep_api::ARCHITECTURE_MULTI.to_owned();
     }
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "powerpc64" => "ppc64le",
-        other => other,
-    }
-    .to_owned()
+    host_architecture().to_owned()
 }

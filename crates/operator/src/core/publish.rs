@@ -5,18 +5,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use lockstep_api::names::{feature_gate, group, kind, object, reason};
 use lockstep_api::{ClusterVersionStatus, Release};
+use lockstep_apply::engine::health_mode;
 use lockstep_apply::kinds::Resource;
 use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::{Call, DryRun, Server};
 use lockstep_graph::Mode;
 use lockstep_graph::report::{Failure, Report, Run, is_news};
-use lockstep_health as health;
 use lockstep_status::{Context, StartTimes, status};
 use lockstep_updates::upgradeable::{self, Facts};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Core, is_stale};
+use super::Core;
 use crate::asked::Asked;
 use crate::metrics;
 use crate::tracker::Tracker;
@@ -109,11 +109,15 @@ impl Core {
             (self.world.entries(Source::Installer), self.world.entries(Source::InstallerManifests));
         let installer = metrics::Installer::of(install.as_ref(), manifests.as_ref());
         let current = self.own.clone();
+        let gates = self.accepted.as_ref().map(|accepted| &accepted.choice.gates);
+        let has_risks =
+            gates.is_some_and(|gates| gates.is_enabled(feature_gate::CLUSTER_UPDATE_ACCEPT_RISKS));
         self.host.metrics.set(|facts| {
             facts.version = version;
             facts.operators = operators;
             facts.current = current;
             facts.installer = Some(installer);
+            facts.has_risks = has_risks;
         });
         let authorities =
             self.world.entries(Source::ClientCa).and_then(|mut data| data.remove(object::CLIENT_CA_FILE));
@@ -226,20 +230,10 @@ async fn write(server: Server, object: Value) -> Written {
     let call = Call::replace(&resource, None, object::VERSION, body, DryRun::No).subresource("status");
     match server.send(call).await {
         Ok(answer) => Written::Is(Box::new(answer.object)),
-        Err(refusal) if is_stale(&refusal) => {
-            match server.send(Call::get(&resource, None, object::VERSION)).await {
-                Ok(answer) => Written::Is(Box::new(answer.object)),
-                Err(refusal) => Written::Failed(refusal),
-            }
-        }
+        Err(Refusal::Stale) => match server.send(Call::get(&resource, None, object::VERSION)).await {
+            Ok(answer) => Written::Is(Box::new(answer.object)),
+            Err(refusal) => Written::Failed(refusal),
+        },
         Err(refusal) => Written::Failed(refusal),
-    }
-}
-
-fn health_mode(mode: Mode) -> health::Mode {
-    match mode {
-        Mode::Installing => health::Mode::Installing,
-        Mode::Updating => health::Mode::Updating,
-        Mode::Reconciling => health::Mode::Reconciling,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use lockstep_api::names::{annotation, group, kind, object};
 use lockstep_api::{Override, Release, ResourceId};
@@ -18,6 +17,7 @@ use tokio::time::{Duration, Instant};
 use super::{Accepted, Core};
 use crate::asked::Choice;
 use crate::gates::GateTask;
+use crate::metrics::Pass;
 use crate::notice::Tone;
 use crate::settings::OwnDeployment;
 use crate::tracker::Tracker;
@@ -52,18 +52,16 @@ impl Work {
         if self.ended.is_some() {
             return std::future::pending().await;
         }
-        let mut told = Vec::new();
+        let (mut told, mut ended) = (Vec::new(), None);
         tokio::select! {
             biased;
             Some(event) = self.events.recv() => told.push(Told::Event(Box::new(event))),
-            ending = &mut self.engine => told.push(Told::Ended(ending)),
+            ending = &mut self.engine => ended = Some(Told::Ended(ending)),
         }
-        while let Some(Some(event)) = self.events.recv().now_or_never() {
-            told.insert(
-                told.len() - usize::from(matches!(told.last(), Some(Told::Ended(_)))),
-                Told::Event(Box::new(event)),
-            );
+        while let Ok(event) = self.events.try_recv() {
+            told.push(Told::Event(Box::new(event)));
         }
+        told.extend(ended);
         told
     }
 }
@@ -189,6 +187,14 @@ impl Core {
                 Told::Ended(ending) => self.on_ended(ending),
             }
         }
+        if let (Some(work), Some(accepted)) = (&self.work, &self.accepted) {
+            let pass = Pass {
+                version: accepted.release.version.clone(),
+                done: work.tracker.done(),
+                total: work.tracker.total(),
+            };
+            self.host.metrics.set(|facts| facts.pass = Some(pass));
+        }
     }
 
     fn on_event(&mut self, event: &Event) {
@@ -219,6 +225,9 @@ impl Core {
             )),
             Happening::Failed { reason, sentence, .. } => {
                 tracing::warn!(reason, "{sentence}");
+                if let Some(accepted) = &self.accepted {
+                    self.host.metrics.payload_error(&accepted.release.version);
+                }
                 None
             }
             Happening::Remark { sentence } => {

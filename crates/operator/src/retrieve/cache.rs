@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use lockstep_payload::{DiskFiles, Files, FilesError, Folder};
-use sha2::{Digest as _, Sha256};
+use lockstep_release::Hasher;
 
 /// Where fetched releases are kept.
 #[derive(Debug, Clone)]
@@ -90,26 +90,17 @@ impl Cache {
 
 /// A sum over names and contents of both folders.
 fn sum_of(files: &dyn Files) -> Result<String, FilesError> {
-    let mut sum = Sha256::new();
+    let mut sum = Hasher::default();
     for folder in FOLDERS {
         let mut names = files.list(folder).unwrap_or_default();
         names.sort();
         for name in names {
             let content = files.read(folder, &name)?;
-            sum.update(format!("{}/{name} {}\n", folder.as_str(), content.len()));
+            sum.update(format!("{}/{name} {}\n", folder.as_str(), content.len()).as_bytes());
             sum.update(&content);
         }
     }
-    Ok(hex(&sum.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Ok(sum.finish().to_string())
 }
 
 fn size_of(path: &Path) -> io::Result<u64> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use lockstep_api::ResourceId;
 use lockstep_api::names::{kind, reason};
-use lockstep_graph::{Mode, Role, State, TaskId};
+use lockstep_graph::{Role, State, TaskId};
 use lockstep_health::{self as health, Verdict, Why};
 
+use super::super::health_mode;
 use super::timer::Timer;
 use super::wait::Waited;
 use super::{Phase, Run};
@@ -25,7 +26,8 @@ impl Run<'_> {
             self.finish(task);
             return;
         };
-        let gate = health::gate(&expected.object(), self.operators.get(&item.id), self.mode());
+        let gate =
+            health::gate(&expected.object(), self.operators.get(&item.id), health_mode(self.plan.mode));
         match gate.verdict {
             Verdict::Good => {
                 if let Some(remark) = gate.remark {
@@ -121,14 +123,6 @@ impl Run<'_> {
                 .zip(&self.plan.graph.tasks)
                 .enumerate()
                 .any(|(task, pair)| waits(pair) && self.tracks[task].phase == Phase::Parked)
-    }
-
-    fn mode(&self) -> health::Mode {
-        match self.plan.mode {
-            Mode::Installing => health::Mode::Installing,
-            Mode::Updating => health::Mode::Updating,
-            Mode::Reconciling => health::Mode::Reconciling,
-        }
     }
 }
 

@@ -10,6 +10,11 @@ use crate::Error;
 use crate::error::io_error;
 use crate::kube::{cache_root, variable};
 
+/// Says which checkout has built in a folder last.
+const OWNER: &str = "checkout";
+/// How the names of our own crates begin.
+const OUR_CRATES: [&str; 3] = ["lockstep", "xtask", "example-operator"];
+
 /// The root folder of the checkout.
 pub(crate) fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -29,7 +34,33 @@ pub(crate) fn target_folder() -> Result<PathBuf, Error> {
         fs::read_to_string(&lockfile).map_err(io_error(format!("reading `{}`", lockfile.display())))?;
     let compiler = output("rustc", &["-vV"])?;
     let cache = cache_root(variable("XDG_CACHE_HOME"), variable("HOME"))?;
-    Ok(cache.join("lockstep").join("target").join(key(&lock, &compiler)))
+    let folder = cache.join("lockstep").join("target").join(key(&lock, &compiler));
+    take_over(&folder, &root())?;
+    Ok(folder)
+}
+
+/// Makes a folder that another checkout has built in ready for this one.
+///
+/// `cargo` takes what it has built from there for this checkout as well when its files are newer, and paths of the other
+/// checkout, which may be gone, are compiled into it. So our own crates are built again; dependencies are not.
+fn take_over(folder: &Path, root: &Path) -> Result<(), Error> {
+    let mark = folder.join(OWNER);
+    let owner = root.display().to_string();
+    if fs::read_to_string(&mark).is_ok_and(|before| before == owner) {
+        return Ok(());
+    }
+    for profile in ["debug", "release"] {
+        let Ok(prints) = fs::read_dir(folder.join(profile).join(".fingerprint")) else { continue };
+        for print in prints.flatten() {
+            let is_ours = OUR_CRATES.iter().any(|name| print.file_name().to_string_lossy().starts_with(name));
+            if is_ours {
+                let path = print.path();
+                fs::remove_dir_all(&path).map_err(io_error(format!("removing `{}`", path.display())))?;
+            }
+        }
+    }
+    fs::create_dir_all(folder).map_err(io_error(format!("making `{}`", folder.display())))?;
+    fs::write(&mark, owner).map_err(io_error(format!("writing `{}`", mark.display())))
 }
 
 /// A `cargo` command in the root of the checkout that builds into the given folder.
@@ -87,6 +118,24 @@ fn key(lock: &str, compiler: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_checkout_builds_our_crates_again_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("lockstep-checkout-{}", std::process::id()));
+        let prints = folder.join("debug/.fingerprint");
+        let names = ["lockstep-api-1", "xtask-2", "serde-3"];
+        let make = || names.iter().for_each(|name| fs::create_dir_all(prints.join(name)).unwrap());
+        let left = || names.iter().filter(|name| prints.join(name).exists()).count();
+        make();
+        take_over(&folder, Path::new("/one")).unwrap();
+        assert_eq!(left(), 1);
+        make();
+        take_over(&folder, Path::new("/one")).unwrap();
+        assert_eq!(left(), 3, "the same checkout keeps everything");
+        take_over(&folder, Path::new("/two")).unwrap();
+        assert!(left() == 1 && prints.join("serde-3").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn another_lockfile_or_compiler_is_another_folder() {

@@ -39,6 +39,11 @@ impl Run<'_> {
         let (fields, managers) = match (&track.live, is_removal) {
             (Live::Different { fields, managers }, false) => (fields.clone(), managers.clone()),
             (Live::Absent, false) | (Live::Present, true) => (Vec::new(), Vec::new()),
+            (Live::Equal | Live::Overridden(_), false) | (Live::Absent, true) => {
+                // By a repair whose answer was lost, or by who had changed it.
+                self.tell_repaired(task);
+                return;
+            }
             _ => {
                 self.drop_repair(task);
                 return;
@@ -101,15 +106,20 @@ impl Run<'_> {
     }
 
     pub(super) fn repaired(&mut self, task: TaskId) {
+        self.tell_repaired(task);
+        if let Some(name) = self.namespace_of(task) {
+            self.repair_now(|item| item.id.namespace == name);
+        }
+        self.look_at_drift(task);
+    }
+
+    /// The object is as it should be again.
+    fn tell_repaired(&mut self, task: TaskId) {
         if let Some(repair) = self.repairs.get(&task).cloned() {
             self.drop_repair(task);
             let seconds = self.now.duration_since(repair.since).as_secs_f64();
             self.tell(Happening::Repaired { object: self.plan.items[task].title.clone(), seconds });
         }
-        if let Some(name) = self.namespace_of(task) {
-            self.repair_now(|item| item.id.namespace == name);
-        }
-        self.look_at_drift(task);
     }
 
     /// What stood in the way of repairs is gone: they need not wait for their next try.

@@ -35,7 +35,7 @@ enum Action {
     Mutants,
 }
 
-const SOAKS: [Soak; 9] = [
+const SOAKS: [Soak; 10] = [
     Soak {
         name: "fuzz",
         what: "random and damaged input for everything that reads a release; 10 times what `test` does",
@@ -91,6 +91,13 @@ const SOAKS: [Soak; 9] = [
         amount: 300,
         seed_variable: "LOCKSTEP_SEED",
         action: Action::Suite { file: "operator_chaos", rounds_variable: "LOCKSTEP_CHAOS_SECONDS" },
+    },
+    Soak {
+        name: "stability",
+        what: "rehearsals with other seeds, healthy and with one operator that flaps: the first all come to rest, the others never",
+        amount: 500,
+        seed_variable: "LOCKSTEP_FIRST_SEED",
+        action: Action::Suite { file: "stability", rounds_variable: "LOCKSTEP_ROUNDS" },
     },
     Soak {
         name: "eta",

@@ -13,6 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Request, Response, StatusCode};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use kube::client::Body;
 use serde_json::Value;
 
@@ -50,6 +52,8 @@ pub struct Answer {
     pub object: Value,
     /// What the server warns about.
     pub warnings: Vec<String>,
+    /// The time of the server, where it says so.
+    pub date: Option<Timestamp>,
 }
 
 // === impl Server ===
@@ -80,12 +84,13 @@ impl Server {
         let exchange = async {
             let response = self.exchange(call).await?;
             let (code, warnings) = (response.status().as_u16(), warnings(response.headers()));
+            let date = date(response.headers());
             let body = collect(response).await?;
             let object = match serde_json::from_slice(&body) {
                 Ok(object) => object,
                 Err(_) => Value::String(String::from_utf8_lossy(&body).into_owned()),
             };
-            Ok(Answer { code, object, warnings })
+            Ok(Answer { code, object, warnings, date })
         };
         let outcome = tokio::time::timeout(self.timeout, exchange).await;
         let outcome = outcome.unwrap_or_else(|_| Err(self.too_late()));
@@ -178,6 +183,12 @@ async fn collect(response: Response<Body>) -> Result<Bytes, Refusal> {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// When the server answered, by its own clock.
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let text = headers.get(header::DATE)?.to_str().ok()?;
+    Some(rfc2822::parse(text).ok()?.timestamp())
 }
 
 /// The texts of `Warning: 299 - "text"`.

@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     Unknown,
     /// The time was over: 124.
     TimedOut,
+    /// A code of its own: those of the reference's installer.
+    Code(u8),
     /// Ctrl-C: 130, as shells count it.
     Interrupted,
 }
@@ -35,6 +37,7 @@ pub(crate) fn code(outcome: anyhow::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Ok(Outcome::Unknown) => ExitCode::from(2),
+        Ok(Outcome::Code(code)) => ExitCode::from(code),
         Ok(Outcome::TimedOut) => ExitCode::from(124),
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {

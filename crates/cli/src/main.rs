@@ -23,6 +23,8 @@ mod replay;
 mod stop;
 mod target;
 mod upgrade;
+mod wait_for;
+mod why;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
         Command::Render(args) => entry_point::render(&args),
         Command::Image(args) => entry_point::image(&args),
         Command::Upgrade(args) => upgrade::run(&args),
+        Command::Why(args) => why::why(&args),
+        Command::Gather(args) => why::gather(&args),
+        Command::WaitFor(args) => wait_for::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Operator(args) => operator::run(&args),

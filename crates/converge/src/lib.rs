@@ -1,1 +1,5 @@
-//! From outside the cluster: wait, tell, explain.
+//! From outside the cluster: wait with an end, tell how things are, say why they are so.
+
+pub mod gather;
+pub mod sight;
+pub mod wait;

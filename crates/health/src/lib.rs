@@ -5,6 +5,7 @@
 
 mod api_service;
 mod cluster_operator;
+pub mod convergence;
 mod crd;
 mod daemon_set;
 mod deletion;
@@ -16,6 +17,7 @@ mod job;
 mod namespace;
 mod other;
 mod pod;
+pub mod stability;
 mod stateful_set;
 mod verdict;
 

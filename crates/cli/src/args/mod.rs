@@ -17,6 +17,8 @@ mod rehearse;
 mod release_diff;
 mod selection;
 mod upgrade;
+mod wait_for;
+mod why;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -37,6 +39,8 @@ pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
 pub(crate) use upgrade::{UpgradeArgs, UpgradeCommand, UpgradePauseArgs, UpgradeToArgs, WaitArgs};
+pub(crate) use wait_for::{CommonWaitArgs, StabilityArgs, WaitForArgs, WaitForCommand, WaitOutput};
+pub(crate) use why::{GatherArgs, WhyArgs, WhyOutput};
 
 /// Reads, lints, rehearses and applies releases of a Kubernetes platform.
 ///
@@ -79,6 +83,12 @@ pub(crate) enum Command {
     Diff(Box<DiffArgs>),
     /// Ask the operator of a cluster for another release, pause it, or see how its update goes.
     Upgrade(Box<UpgradeArgs>),
+    /// Say why the cluster, an operator or an object is not well: the cause first, its evidence, what would mend it.
+    Why(Box<WhyArgs>),
+    /// Write what `why` reads into a folder, without secrets.
+    Gather(Box<GatherArgs>),
+    /// Stay until a cluster, or one operator, is there; say what is missing; end with a code of its own.
+    WaitFor(Box<WaitForArgs>),
     /// Take over a cluster that another operator of the same releases runs, or give it back.
     Adopt(Box<AdoptArgs>),
     /// Write the manifests that a bootstrap machine needs, from the root of a release image.

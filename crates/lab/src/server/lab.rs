@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use http::{HeaderValue, header};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -149,5 +150,11 @@ impl Lab {
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    verbs::answer(&shared, request).await
+    let mut response = verbs::answer(&shared, request).await;
+    // Clients correct their clocks by it, so it has to be that of the lab.
+    let date = shared.clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    if let Ok(date) = HeaderValue::from_str(&date) {
+        response.headers_mut().insert(header::DATE, date);
+    }
+    response
 }

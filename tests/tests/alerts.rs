@@ -14,7 +14,7 @@ use lockstep_tests::cli::root;
 use serde_json::Value;
 
 /// Every metric that alerts and dashboard may use.
-const METRICS: [&str; 21] = [
+const METRICS: [&str; 22] = [
     "cluster_installer",
     "cluster_operator_condition_transitions",
     "cluster_operator_conditions",
@@ -27,6 +27,7 @@ const METRICS: [&str; 21] = [
     "cluster_version_operator_update_retrieval_timestamp_seconds",
     "cluster_version_payload",
     "cluster_version_risk_conditions",
+    "lockstep_cluster_operator_unstable",
     "lockstep_drift_repair_seconds",
     "lockstep_drift_repairs_total",
     "lockstep_fights",

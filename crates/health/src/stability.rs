@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use crate::facts::{Condition, list, text};
 
+/// Somebody who observes for months does not remember everything.
+const MOST_RESTS: usize = 10_000;
+
 /// The two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -171,7 +174,8 @@ impl Stability {
         let before = self.tracks.get(name);
         let starts = before.map_or(0, |track| track.starts);
         let last_rested = before.and_then(|track| track.last_rested(quiet, now));
-        if let Some(seconds) = before.and_then(|track| track.rested(now)).map(|it| it.as_secs_f64()) {
+        let rested = before.and_then(|track| track.rested(now)).map(|it| it.as_secs_f64());
+        if let Some(seconds) = rested.filter(|_| self.rests.len() < MOST_RESTS) {
             self.rests.push(Rest { operator: name.to_owned(), seconds });
         }
         let resting = (state != State::Moving).then_some((now, credit));
@@ -260,6 +264,14 @@ impl Stability {
             .filter(|(_, track)| is_restless(track))
             .map(|(name, track)| (name.as_str(), track.sentence.as_str()))
             .collect()
+    }
+
+    /// When the next of them becomes restless, if nothing happens.
+    pub fn next_restless(&self, now: Duration) -> Option<Duration> {
+        let Limits { quiet, period, .. } = self.limits;
+        let moving = self.tracks.values().filter(|track| track.state == State::Moving);
+        let moments = moving.map(|track| track.last_rested(quiet, now).unwrap_or_default() + period);
+        moments.filter(|moment| *moment > now).min()
     }
 
     /// The times of rest that came to an end.

@@ -126,6 +126,8 @@ fn a_missing_condition_and_unknown_are_no_rest() {
 fn who_never_stops_to_observe_calls_restless_what_did_not_rest_for_a_period() {
     let stability = observed(&[(0, "False"), (100, "True")]);
     assert!(stability.restless(at(399)).is_empty());
+    assert_eq!(stability.next_restless(at(399)), Some(at(400)));
+    assert_eq!(stability.next_restless(at(400)), None);
     assert_eq!(stability.restless(at(400)).keys().copied().collect::<Vec<_>>(), ["dns"]);
 }
 

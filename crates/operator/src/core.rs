@@ -3,6 +3,7 @@
 mod decide;
 mod load;
 mod publish;
+mod rest;
 mod work;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use crate::settings::Settings;
 use crate::world::{Watches, World};
 use crate::{End, OperatorError};
 use publish::Written;
+use rest::Observed;
 use work::Work;
 
 /// What a probe calls the one loop.
@@ -63,6 +65,8 @@ pub(crate) struct Core {
     write_failures: u32,
     /// The most that was done of a release on its way there: its image, tasks, and of how many.
     most: Option<(String, usize, usize)>,
+    /// Which operators come to rest, and which do not.
+    rest: Observed,
     /// Whether the successor shall go on.
     is_leaving: bool,
     /// Whether it was said that there is no ClusterVersion.
@@ -154,6 +158,7 @@ impl Core {
             shown: None,
             write_failures: 0,
             most: None,
+            rest: Observed::new(Instant::now()),
             is_leaving: false,
             is_missing_told: false,
             is_exported: false,
@@ -166,6 +171,7 @@ impl Core {
             self.host.health.beat(LOOP);
             self.decide();
             let next_look = self.publish();
+            self.observe_rest();
             self.export();
             self.host.health.rest(LOOP);
             if self.is_leaving && self.writing.is_none() && next_look.is_none() {
@@ -188,7 +194,7 @@ impl Core {
         let now = Instant::now();
         let retry = self.refused.as_ref().filter(|_| self.loading.is_none()).map(|refused| refused.retry_at);
         let work = self.work.as_ref().and_then(|work| work.tracker.next_look(now));
-        let due = [next_look, retry, work, self.again_at];
+        let due = [next_look, retry, work, self.again_at, Some(self.rest.due)];
         due.into_iter().flatten().fold(now + TICK, Instant::min)
     }
 

@@ -8,7 +8,7 @@ mod gauge;
 mod process;
 mod transitions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,6 +55,7 @@ struct State {
     payload_errors: BTreeMap<String, i64>,
     waits: BTreeMap<String, usize>,
     fights: usize,
+    unstable: BTreeSet<String>,
     is_leading: bool,
 }
 
@@ -167,6 +168,11 @@ impl Metrics {
         self.0.state.lock().fights = count;
     }
 
+    /// Which operators have not come to rest for a whole period.
+    pub fn unstable(&self, operators: BTreeSet<String>) {
+        self.0.state.lock().unstable = operators;
+    }
+
     /// A request to the API server was answered; 0 is no answer.
     pub fn request(&self, verb: &'static str, code: u16) {
         self.0.requests.get_or_create(&Request { verb, code }).inc();
@@ -176,6 +182,7 @@ impl Metrics {
     pub fn leading(&self, is_leading: bool) {
         self.0.state.lock().is_leading = is_leading;
         if !is_leading {
+            self.unstable(BTreeSet::new());
             self.set(|facts| facts.version = Version::Unknown);
         }
     }
@@ -221,7 +228,7 @@ impl Collector for Shared {
         // NB: nothing in here waits, so whoever changes the state waits for microseconds.
         let state = self.lock();
         let mut gauges = cluster::gauges(&state.facts, &state.transitions, &state.payload_errors);
-        gauges.extend([state.waits(), state.fights(), state.leader()]);
+        gauges.extend([state.waits(), state.fights(), state.leader(), state.unstable()]);
         drop(state);
         gauges.iter().try_for_each(|gauge| gauge.encode(&mut encoder))
     }
@@ -241,6 +248,15 @@ impl State {
     fn fights(&self) -> Gauge {
         let mut gauge = Gauge::new(metric::FIGHTS, "Objects that somebody else changes back again and again");
         gauge.set([], i64::try_from(self.fights).unwrap_or(i64::MAX));
+        gauge
+    }
+
+    fn unstable(&self) -> Gauge {
+        let mut gauge =
+            Gauge::new(metric::OPERATOR_UNSTABLE, "Operators that have not come to rest for a whole period");
+        for name in &self.unstable {
+            gauge.set([("name", name)], 1);
+        }
         gauge
     }
 

@@ -47,3 +47,5 @@ pub const LEADER: &str = "lockstep_leader";
 pub const RELEASE_LOAD_FAILURES: &str = "lockstep_release_load_failures";
 /// Events that were not written: too many, or refused by the API server.
 pub const EVENTS_DROPPED: &str = "lockstep_events_dropped";
+/// Operators that have not come to rest for a whole period.
+pub const OPERATOR_UNSTABLE: &str = "lockstep_cluster_operator_unstable";

@@ -53,8 +53,7 @@ pub fn initialized(version: Option<&Value>) -> Result<(), String> {
     }
     // Who fails says more than who progresses, and both say more than that nothing was complete yet.
     let by_worth = [condition::FAILING, condition::PROGRESSING, condition::AVAILABLE];
-    let is_said = |kind: &&str| open.iter().any(|(found, _)| found == *kind);
-    match by_worth.iter().find(|kind| is_said(kind)).and_then(|kind| open.iter().find(|it| it.0 == *kind)) {
+    match by_worth.iter().find_map(|kind| open.iter().find(|(found, _)| found == kind)) {
         Some((_, told)) => Err(format!("ClusterVersion version: {told}")),
         None => Ok(()),
     }
@@ -135,17 +134,17 @@ pub fn checklist<'a>(
     pods: impl Iterator<Item = &'a Value>,
 ) -> Vec<Check> {
     let count = operators.clone().count();
-    let bad = |kind: &'static str, is_well: fn(&Condition<'_>) -> bool| {
+    let bad = |kind: &'static str, wanted: &'static str| {
         let told = operators.clone().filter_map(move |operator| match Condition::find(operator, kind) {
-            Some(found) if is_well(&found) => None,
+            Some(found) if found.status == wanted => None,
             Some(found) => Some(format!("ClusterOperator {}: {}", object::name(operator), found.told())),
             None => Some(format!("ClusterOperator {} reports no condition {kind}", object::name(operator))),
         });
         told.collect::<Vec<String>>()
     };
     let none = || vec!["there is no ClusterOperator: either no operator has started or the kind is not served".to_owned()];
-    let unavailable = if count == 0 { none() } else { bad(condition::AVAILABLE, Condition::is_true) };
-    let degraded = if count == 0 { none() } else { bad(condition::DEGRADED, Condition::is_false) };
+    let unavailable = if count == 0 { none() } else { bad(condition::AVAILABLE, "True") };
+    let degraded = if count == 0 { none() } else { bad(condition::DEGRADED, "False") };
     let (mut unwell, mut total) = (Vec::new(), 0);
     for live in pods {
         total += 1;

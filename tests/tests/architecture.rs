@@ -89,6 +89,26 @@ const HOUSE: &[Room] = &[
         must_not_reach: &[TERMINAL, TESTING],
     },
     Room {
+        name: "lockstep-reporter",
+        imports: &["lockstep-api"],
+        must_not_reach: &[TERMINAL, TESTING],
+    },
+    Room {
+        name: "lockstep-converge",
+        imports: &[
+            "lockstep-api",
+            "lockstep-apply",
+            "lockstep-graph",
+            "lockstep-health",
+            "lockstep-payload",
+            "lockstep-release",
+            "lockstep-status",
+            "lockstep-updates",
+            "lockstep-view",
+        ],
+        must_not_reach: &[TERMINAL, TESTING],
+    },
+    Room {
         name: "lockstep-rehearsal",
         imports: &[
             "lockstep-apply",
@@ -110,7 +130,9 @@ const HOUSE: &[Room] = &[
         imports: &[
             "lockstep-api",
             "lockstep-apply",
+            "lockstep-converge",
             "lockstep-graph",
+            "lockstep-health",
             "lockstep-lab",
             "lockstep-operator",
             "lockstep-payload",
@@ -125,7 +147,7 @@ const HOUSE: &[Room] = &[
 ];
 
 /// Crates that no other may import.
-const DEVELOPMENT: [&str; 2] = ["lockstep-tests", "xtask"];
+const DEVELOPMENT: [&str; 3] = ["example-operator", "lockstep-tests", "xtask"];
 
 /// What `cargo metadata` says, for the platform that the binaries are made for.
 static METADATA: LazyLock<Value> = LazyLock::new(|| {

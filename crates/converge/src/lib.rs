@@ -1,0 +1,1 @@
+//! From outside the cluster: wait, tell, explain.

@@ -1,0 +1,1 @@
+//! For operators: report a ClusterOperator correctly.

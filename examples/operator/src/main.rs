@@ -1,0 +1,3 @@
+//! A whole operator that reports with `lockstep-reporter`.
+
+fn main() {}

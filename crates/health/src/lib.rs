@@ -18,6 +18,7 @@ mod other;
 mod pod;
 mod stateful_set;
 mod verdict;
+pub mod why;
 
 use lockstep_api::names::{group, kind};
 use lockstep_api::object;

@@ -17,7 +17,7 @@ mod rank;
 pub mod resource;
 mod rule;
 mod services;
-mod snapshot;
+pub mod snapshot;
 mod thing;
 mod told;
 mod words;

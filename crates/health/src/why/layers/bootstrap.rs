@@ -358,9 +358,9 @@ fn feature_gate(facts: &Facts<'_>) -> Vec<Hit> {
 }
 
 fn types_missing(facts: &Facts<'_>) -> Vec<Hit> {
-    let conditions = [FAILING, PROGRESSING].into_iter().filter_map(|kind| facts.of_version(kind));
+    let mut conditions = [FAILING, PROGRESSING].into_iter().filter_map(|kind| facts.of_version(kind));
     let missing =
-        conditions.filter(|it| it.reason == reason::UPDATE_PAYLOAD_RESOURCE_TYPE_MISSING).next_back();
+        conditions.rfind(|it| it.reason == reason::UPDATE_PAYLOAD_RESOURCE_TYPE_MISSING);
     let hit = Hit::named(CLUSTER_VERSIONS, "", well_known::VERSION).concerning(Concerns::version());
     let hit = match missing {
         Some(condition) => with(hit, &condition),

@@ -290,6 +290,9 @@ fn no_etcd_endpoints(facts: &Facts<'_>) -> Vec<Hit> {
     ]
 }
 
+/// The type of a Secret that nodes can pull with.
+const DOCKER_CONFIG: &str = "kubernetes.io/dockerconfigjson";
+
 fn pull_secret(facts: &Facts<'_>) -> Vec<Hit> {
     let denied = || {
         failing_pulls(facts).filter(|pull| {
@@ -310,7 +313,8 @@ fn pull_secret(facts: &Facts<'_>) -> Vec<Hit> {
     let known = facts.snapshot.pull_secret.as_ref();
     let line = match secret {
         None if facts.has(SECRETS) => "Secret openshift-config/pull-secret does not exist".to_owned(),
-        Some(secret) if text(&secret["type"]) != "kubernetes.io/dockerconfigjson" => {
+        // Whoever lists the metadata alone does not see the type.
+        Some(secret) if !["", DOCKER_CONFIG].contains(&text(&secret["type"])) => {
             format!("its type is {:?} and must be kubernetes.io/dockerconfigjson", text(&secret["type"]))
         }
         _ => match known {

@@ -20,6 +20,7 @@ mod pod;
 pub mod stability;
 mod stateful_set;
 mod verdict;
+pub mod why;
 
 use lockstep_api::names::{group, kind};
 use lockstep_api::object;

@@ -1,0 +1,1 @@
+//! The diagnosis over made snapshots.

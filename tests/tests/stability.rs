@@ -69,7 +69,9 @@ fn rehearse(chosen: &(Release, Selection), seed: u64, scenario: &str) -> Option<
         };
         let ending = engine::run(&server, &plan(chosen), &options, |_| {}).await.unwrap();
         assert_eq!(ending.outcome, Outcome::Converged, "seed {seed}: {:?}", ending.missing);
-        wait(&server, &Goal::Stable, &wait::Options { seed, ..wait::Options::default() }, &mut |_| {}).await.failure
+        wait(&server, &Goal::Stable, &wait::Options { seed, ..wait::Options::default() }, &mut |_| {})
+            .await
+            .failure
     })
 }
 
@@ -98,13 +100,18 @@ fn play(count: u64, first: u64, is_wrong: impl Fn(u64) -> Option<String> + Sync)
 #[test]
 fn healthy_rehearsals_come_to_rest_and_one_flapping_operator_is_always_found() {
     let chosen = example("1.0.0");
-    let (count, first) = (variable("LOCKSTEP_ROUNDS").unwrap_or(ROUNDS), variable("LOCKSTEP_FIRST_SEED").unwrap_or(0));
+    let (count, first) =
+        (variable("LOCKSTEP_ROUNDS").unwrap_or(ROUNDS), variable("LOCKSTEP_FIRST_SEED").unwrap_or(0));
     let failed = play(count, first, |seed| Some(rehearse(&chosen, seed, HEAD)?.sentence));
     let with_flapping = count * 2 / 5;
     let passed = play(with_flapping, first, |seed| {
         let scenario = flapping(&chosen, seed);
         rehearse(&chosen, seed, &scenario).is_none().then_some(scenario)
     });
-    println!("{count} healthy rehearsals, {} failed; {with_flapping} with a flapping operator, {} passed", failed.len(), passed.len());
+    println!(
+        "{count} healthy rehearsals, {} failed; {with_flapping} with a flapping operator, {} passed",
+        failed.len(),
+        passed.len()
+    );
     assert!(failed.is_empty() && passed.is_empty(), "failed: {failed:#?}\npassed: {passed:#?}");
 }

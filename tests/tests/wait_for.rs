@@ -87,7 +87,11 @@ async fn stable_passes_for_who_settles_at_4_29_and_fails_with_7_for_who_settles_
         assert_eq!(waited.seconds, if expected.is_none() { 299 } else { 300 });
         if expected.is_some() {
             assert_eq!(waited.stage().unwrap().exit_code(), 7);
-            assert!(waited.sentence().contains("ClusterOperator etcd: Progressing=False"), "{}", waited.sentence());
+            assert!(
+                waited.sentence().contains("ClusterOperator etcd: Progressing=False"),
+                "{}",
+                waited.sentence()
+            );
         }
     }
 }
@@ -112,7 +116,9 @@ async fn stable_names_who_flaps_and_an_empty_list_is_no_success() {
     }
     let waited_for = beside(&stage, &script, Goal::Stable, Options::default()).await;
     assert_eq!(waited_for.stage(), Some(Step::Stability));
-    assert!(waited_for.sentence().contains("1 of 2 operators") && waited_for.sentence().contains("monitoring"));
+    assert!(
+        waited_for.sentence().contains("1 of 2 operators") && waited_for.sentence().contains("monitoring")
+    );
     assert!(waited_for.ending.rests.len() > 10, "{:?}", waited_for.ending.rests);
 
     let empty = Stage::new().await;
@@ -138,7 +144,11 @@ async fn an_operator_that_vanishes_is_noted_and_one_that_is_expected_has_to_come
         it = waited(&stage, Goal::Stable, Options::default()) => it,
     };
     assert_eq!((waited_for.stage(), waited_for.seconds), (None, 35));
-    assert!(waited_for.notes().iter().any(|note| note.contains("old was there and is gone")), "{:?}", waited_for.notes());
+    assert!(
+        waited_for.notes().iter().any(|note| note.contains("old was there and is gone")),
+        "{:?}",
+        waited_for.notes()
+    );
     let options = Options { expected: ["console".to_owned()].into(), ..Options::default() };
     let missing = waited(&stage, Goal::Stable, options).await;
     assert!(missing.sentence().contains("console"), "{}", missing.sentence());
@@ -197,7 +207,10 @@ async fn install_complete_is_6_until_the_version_is_there_and_7_after_it() {
     assert_eq!(early.stage().unwrap().exit_code(), 6);
     assert!(early.sentence().contains("Progressing is True"), "{}", early.sentence());
     let operators = &early.ending.failure.as_ref().unwrap().operators;
-    assert_eq!((operators[0].name.as_str(), operators[0].words.join(" ")), ("dns", "unavailable progressing".to_owned()));
+    assert_eq!(
+        (operators[0].name.as_str(), operators[0].words.join(" ")),
+        ("dns", "unavailable progressing".to_owned())
+    );
 
     let there = async {
         sleep(Duration::from_mins(2)).await;
@@ -285,6 +298,7 @@ async fn converged_ticks_every_line_or_explains_it() {
     stage.set_status("/api/v1/namespaces/default/pods/p", &pod("Running", "True")["status"]).await;
     let converged = waited(&stage, Goal::Converged, in_minutes(1)).await;
     assert_eq!((converged.stage(), converged.seconds), (None, 0));
-    let together = Options { stability: Limits { together: true, ..Limits::default() }, ..Options::default() };
+    let together =
+        Options { stability: Limits { together: true, ..Limits::default() }, ..Options::default() };
     assert_eq!(waited(&stage, Goal::Stable, together).await.stage(), None);
 }

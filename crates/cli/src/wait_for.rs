@@ -18,9 +18,9 @@ use lockstep_converge::wait::{Ending, Failure, Goal, Options, wait};
 use lockstep_health::stability::Limits;
 
 use crate::args::{CommonWaitArgs, StabilityArgs, WaitForArgs, WaitForCommand};
-use crate::{cluster, why};
 use crate::exit::{Outcome, UsageError};
 use crate::stop::Stop;
+use crate::{cluster, why};
 use show::Show;
 
 /// How often somebody is told that time goes by.
@@ -49,11 +49,11 @@ fn read(goal: &WaitForCommand) -> anyhow::Result<(Goal, Options, &CommonWaitArgs
             (Goal::BootstrapComplete, Options { api, bootstrap, etcd, ..options }, &args.common, None)
         }
         WaitForCommand::InstallComplete(args) => {
-            let options = stability(Options { cluster: args.timeout, ..options }, &args.stability)?;
+            let options = stability(&Options { cluster: args.timeout, ..options }, &args.stability)?;
             (Goal::InstallComplete, options, &args.common, args.stability.record.as_deref())
         }
         WaitForCommand::Stable(args) => {
-            let options = stability(options, &args.stability)?;
+            let options = stability(&options, &args.stability)?;
             (Goal::Stable, options, &args.common, args.stability.record.as_deref())
         }
         WaitForCommand::Converged(args) => {
@@ -66,13 +66,14 @@ fn read(goal: &WaitForCommand) -> anyhow::Result<(Goal, Options, &CommonWaitArgs
     })
 }
 
-fn stability(options: Options, args: &StabilityArgs) -> anyhow::Result<Options> {
+fn stability(options: &Options, args: &StabilityArgs) -> anyhow::Result<Options> {
     let limits = Limits { quiet: args.stable_for, period: args.period, together: args.together };
     if limits.period < limits.quiet {
-        let why = "--period has to be at least as long as --stable-for: nobody can rest longer than is watched";
+        let why =
+            "--period has to be at least as long as --stable-for: nobody can rest longer than is watched";
         return Err(UsageError(why.to_owned()).into());
     }
-    Ok(Options { stability: limits, expected: args.expect.iter().cloned().collect(), ..options })
+    Ok(Options { stability: limits, expected: args.expect.iter().cloned().collect(), ..options.clone() })
 }
 
 async fn stay(
@@ -123,13 +124,9 @@ async fn stay(
 
 /// Adds what was observed to a file, a line each: who collects them over many clusters can choose the two numbers anew.
 fn write_record(path: &Path, ending: &Ending) -> anyhow::Result<()> {
-    let mut lines = String::new();
-    for rest in &ending.rests {
-        lines += &format!("{}\n", json!({"version": 1, "rest": rest}));
-    }
-    if let Some(judgement) = &ending.stability {
-        lines += &format!("{}\n", json!({"version": 1, "judgement": judgement}));
-    }
+    let rests = ending.rests.iter().map(|rest| json!({"version": 1, "rest": rest}));
+    let judgement = ending.stability.iter().map(|judgement| json!({"version": 1, "judgement": judgement}));
+    let lines = rests.chain(judgement).map(|line| line.to_string()).collect::<Vec<_>>().join("\n") + "\n";
     let file = OpenOptions::new().create(true).append(true).open(path);
     let written = file.and_then(|mut file| file.write_all(lines.as_bytes()));
     written.with_context(|| format!("writing {}", path.display()))

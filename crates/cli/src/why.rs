@@ -38,7 +38,10 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Outcome> {
 pub(crate) fn gather(args: &GatherArgs) -> anyhow::Result<Outcome> {
     let picture = look(&args.cluster)?;
     if !picture.api_error.is_empty() {
-        return Err(anyhow!("{}; nothing was written. `lockstep why` says what can be seen from here", picture.api_error));
+        return Err(anyhow!(
+            "{}; nothing was written. `lockstep why` says what can be seen from here",
+            picture.api_error
+        ));
     }
     gather::write(&picture, &args.folder).context("writing what was gathered")?;
     let objects: usize = picture.objects.values().map(Vec::len).sum();
@@ -61,7 +64,9 @@ fn look(args: &ClusterArgs) -> anyhow::Result<Snapshot> {
     let picture = runtime.block_on(async {
         let cluster = cluster::connect(args).await?;
         let server = Server::new(cluster.client).with_timeout(cluster.request_timeout);
-        anyhow::Ok(Camera { server: &server, address: &cluster.address, now: Timestamp::now() }.picture().await)
+        anyhow::Ok(
+            Camera { server: &server, address: &cluster.address, now: Timestamp::now() }.picture().await,
+        )
     });
     runtime.shutdown_background();
     picture

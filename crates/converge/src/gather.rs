@@ -1,6 +1,6 @@
 //! Takes a picture of a cluster that a diagnosis can read: here and now, or later from a folder.
 //!
-//! What leaves the cluster is masked on the way: values of Secrets and ConfigMaps are never kept, nor are variables of
+//! What leaves the cluster is masked on the way: values of Secrets and `ConfigMap`s are never kept, nor are variables of
 //! containers and annotations that nobody here asks for; a text that has the value of a Secret in it loses that part.
 
 mod folder;
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 8;
 const PAGE: u32 = 500;
 /// How old an Event may be, in seconds.
 const EVENT_AGE: i64 = 3600;
-/// Namespaces whose ConfigMaps are looked at.
+/// Namespaces whose `ConfigMap`s are looked at.
 const CONFIG_NAMESPACES: [&str; 4] =
     ["kube-system", "openshift-config", "openshift-config-managed", "openshift-etcd"];
 
@@ -64,14 +64,17 @@ impl Camera<'_> {
         };
         let redactor = self.redactor().await;
         let listed = ALL.iter().filter_map(|wanted| Some((*wanted, served(&kinds, wanted)?)));
-        let lists = listed.map(|(wanted, resource)| async move { (wanted, self.list(&wanted, &resource).await) });
+        let lists =
+            listed.map(|(wanted, resource)| async move { (wanted, self.list(&wanted, &resource).await) });
         let found: Vec<_> = futures::stream::iter(lists).buffer_unordered(AT_ONCE).collect().await;
         for (wanted, outcome) in found {
             match outcome {
                 Ok(objects) => {
                     let keep = |object: Value| trim::trimmed(&wanted, object, picture.now, EVENT_AGE);
                     let mut objects: Vec<Value> = objects.into_iter().filter_map(keep).collect();
-                    objects.iter_mut().for_each(|object| redactor.object(object));
+                    for object in &mut objects {
+                        redactor.object(object);
+                    }
                     picture.objects.insert(wanted.key.to_owned(), objects);
                 }
                 Err(refusal) => tracing::warn!("{}", refusal.explain(wanted.key)),
@@ -96,7 +99,12 @@ impl Camera<'_> {
         self.pages(of, None, *wanted == resource::SECRETS).await
     }
 
-    async fn pages(&self, of: &Resource, namespace: Option<&str>, metadata_only: bool) -> Result<Vec<Value>, Refusal> {
+    async fn pages(
+        &self,
+        of: &Resource,
+        namespace: Option<&str>,
+        metadata_only: bool,
+    ) -> Result<Vec<Value>, Refusal> {
         let (mut all, mut token) = (Vec::new(), None::<String>);
         loop {
             let page = ListPage { limit: Some(PAGE), token: token.as_deref(), ..ListPage::default() };
@@ -126,7 +134,8 @@ fn served(kinds: &Kinds, wanted: &resource::Resource) -> Option<Resource> {
     let is_wanted = |it: &&Resource| it.plural == wanted.plural() && it.group == wanted.group();
     // `v1` before `v1beta1` before `v1alpha1`.
     let rank = |it: &&Resource| {
-        let weight = if it.version.contains("alpha") { 0 } else { usize::from(!it.version.contains("beta")) + 1 };
+        let weight =
+            if it.version.contains("alpha") { 0 } else { usize::from(!it.version.contains("beta")) + 1 };
         (weight, it.version.clone())
     };
     kinds.iter().filter(is_wanted).max_by_key(rank).cloned()

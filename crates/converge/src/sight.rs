@@ -20,7 +20,7 @@ pub enum Source {
     Version,
     /// All ClusterOperators.
     Operators,
-    /// The ConfigMap with which a bootstrap host says that it is done.
+    /// The `ConfigMap` with which a bootstrap host says that it is done.
     Bootstrap,
     /// The configuration of the etcd operator.
     Etcd,
@@ -127,7 +127,8 @@ impl Cluster {
                 self.troubles.remove(&source);
                 self.synced.insert(source);
                 let given = self.given.remove(&source).unwrap_or_default();
-                let gone: Vec<String> = objects.keys().filter(|name| !given.contains(*name)).cloned().collect();
+                let gone: Vec<String> =
+                    objects.keys().filter(|name| !given.contains(*name)).cloned().collect();
                 objects.retain(|name, _| given.contains(name));
                 let gone = gone.into_iter().map(|name| Change::Gone(source, name));
                 gone.chain([Change::Other]).collect()

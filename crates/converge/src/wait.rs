@@ -89,7 +89,12 @@ pub struct Ending {
 }
 
 /// Waits, and tells what happens meanwhile.
-pub async fn wait(server: &Server, goal: &Goal, options: &Options, tell: &mut (dyn FnMut(Told) + Send)) -> Ending {
+pub async fn wait(
+    server: &Server,
+    goal: &Goal,
+    options: &Options,
+    tell: &mut (dyn FnMut(Told) + Send),
+) -> Ending {
     let mut steps = Steps::new(server, options, tell);
     let outcome = match goal {
         Goal::Api => steps.api().await,

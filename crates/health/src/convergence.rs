@@ -42,7 +42,8 @@ pub struct Check {
 /// in any order make it flicker.
 pub fn initialized(version: Option<&Value>) -> Result<(), String> {
     let version = version.ok_or("there is no ClusterVersion version yet")?;
-    let wanted = [(condition::AVAILABLE, "True"), (condition::FAILING, "False"), (condition::PROGRESSING, "False")];
+    let wanted =
+        [(condition::AVAILABLE, "True"), (condition::FAILING, "False"), (condition::PROGRESSING, "False")];
     let mut open = Vec::new();
     for (kind, status) in wanted {
         match Condition::find(version, kind) {
@@ -59,7 +60,7 @@ pub fn initialized(version: Option<&Value>) -> Result<(), String> {
     }
 }
 
-/// The bootstrap host is done: ConfigMap `kube-system/bootstrap` says so.
+/// The bootstrap host is done: `ConfigMap` `kube-system/bootstrap` says so.
 pub fn bootstrapped(config_map: Option<&Value>) -> Result<(), String> {
     let found = config_map.ok_or("there is no ConfigMap kube-system/bootstrap yet: the bootstrap host writes it when the control plane runs on the masters")?;
     match text(&found["data"]["status"]) {
@@ -130,19 +131,24 @@ pub fn operator_settled(name: &str, operator: Option<&Value>, version: Option<&s
 /// The whole checklist of a converged cluster.
 pub fn checklist<'a>(
     version: Option<&Value>,
-    operators: impl Iterator<Item = &'a Value> + Clone,
+    operators: &[&'a Value],
     pods: impl Iterator<Item = &'a Value>,
 ) -> Vec<Check> {
-    let count = operators.clone().count();
+    let count = operators.len();
     let bad = |kind: &'static str, wanted: &'static str| {
-        let told = operators.clone().filter_map(move |operator| match Condition::find(operator, kind) {
+        let told = operators.iter().filter_map(move |operator| match Condition::find(operator, kind) {
             Some(found) if found.status == wanted => None,
             Some(found) => Some(format!("ClusterOperator {}: {}", object::name(operator), found.told())),
             None => Some(format!("ClusterOperator {} reports no condition {kind}", object::name(operator))),
         });
         told.collect::<Vec<String>>()
     };
-    let none = || vec!["there is no ClusterOperator: either no operator has started or the kind is not served".to_owned()];
+    let none = || {
+        vec![
+            "there is no ClusterOperator: either no operator has started or the kind is not served"
+                .to_owned(),
+        ]
+    };
     let unavailable = if count == 0 { none() } else { bad(condition::AVAILABLE, "True") };
     let degraded = if count == 0 { none() } else { bad(condition::DEGRADED, "False") };
     let (mut unwell, mut total) = (Vec::new(), 0);
@@ -165,8 +171,14 @@ fn available(version: Option<&Value>) -> Check {
     const TITLE: &str = "ClusterVersion is Available";
     match version.map(|version| Condition::find(version, condition::AVAILABLE)) {
         Some(Some(found)) if found.is_true() => Check::new(TITLE, Vec::new(), one_line(found.message)),
-        Some(Some(found)) => Check::new(TITLE, vec![format!("ClusterVersion version: {}", found.told())], String::new()),
-        Some(None) => Check::new(TITLE, vec!["ClusterVersion version reports no condition Available".to_owned()], String::new()),
+        Some(Some(found)) => {
+            Check::new(TITLE, vec![format!("ClusterVersion version: {}", found.told())], String::new())
+        }
+        Some(None) => Check::new(
+            TITLE,
+            vec!["ClusterVersion version reports no condition Available".to_owned()],
+            String::new(),
+        ),
         None => Check::new(TITLE, vec!["there is no ClusterVersion version".to_owned()], String::new()),
     }
 }
@@ -184,10 +196,15 @@ fn at_desired(version: Option<&Value>) -> Check {
     }
     let mut why = match state {
         "" => "ClusterVersion version: nothing was begun yet".to_owned(),
-        state => format!("ClusterVersion version: {} is {state}, {} is desired", one_line(reached), one_line(desired)),
+        state => format!(
+            "ClusterVersion version: {} is {state}, {} is desired",
+            one_line(reached),
+            one_line(desired)
+        ),
     };
     if let Some(found) = Condition::find(version, condition::PROGRESSING) {
-        why += &format!("; {}", found.told());
+        why.push_str("; ");
+        why.push_str(&found.told());
     }
     Check::new(TITLE, vec![why], String::new())
 }
@@ -218,17 +235,17 @@ impl Check {
     /// The line with its mark, and what is open below it.
     pub fn told(&self, most: usize) -> String {
         let mark = if self.holds { "✓" } else { "✗" };
-        let lines: Vec<&str> = self.lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> =
+            self.lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         match (self.holds, lines.as_slice()) {
             (true, [how_much]) => format!("{mark} {} ({how_much})\n", self.title),
             (true, _) => format!("{mark} {}\n", self.title),
             (false, lines) => {
                 let mut told = format!("{mark} {}\n", self.title);
-                for line in lines.iter().take(most) {
-                    told += &format!("    {line}\n");
-                }
+                let shown = lines.iter().take(most).map(|line| format!("    {line}\n"));
+                told.extend(shown);
                 if lines.len() > most {
-                    told += &format!("    and {} more\n", lines.len() - most);
+                    told.extend([format!("    and {} more\n", lines.len() - most)]);
                 }
                 told
             }

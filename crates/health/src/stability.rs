@@ -280,8 +280,7 @@ impl Stability {
     }
 
     fn is_missing(&self, name: &str) -> bool {
-        self.expected.contains(name)
-            && self.tracks.get(name).is_none_or(|track| track.state == State::Gone)
+        self.expected.contains(name) && self.tracks.get(name).is_none_or(|track| track.state == State::Gone)
     }
 }
 

@@ -49,7 +49,11 @@ fn an_operator_that_never_rests_long_enough_is_unstable_and_named() {
 #[test]
 fn one_that_rested_once_is_stable_by_the_definition_and_told_when_it_moves_again() {
     let steps = [(0, "False"), (40, "True")];
-    assert_eq!(observed(&steps).judge(at(100)).verdict, Verdict::NotYet, "it moves: there is time to see more");
+    assert_eq!(
+        observed(&steps).judge(at(100)).verdict,
+        Verdict::NotYet,
+        "it moves: there is time to see more"
+    );
     let end = observed(&steps).judge(at(300));
     assert_eq!(end.verdict, Verdict::Stable);
     assert!(end.notes[0].contains("dns rested and moves again"), "{:?}", end.notes);

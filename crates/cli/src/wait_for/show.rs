@@ -44,7 +44,8 @@ impl Show {
         match told {
             Told::State { what } if self.is_live => {
                 self.state.clone_from(what);
-                self.draw()
+                self.draw();
+                Ok(())
             }
             _ => self.lines(&lines),
         }
@@ -53,7 +54,10 @@ impl Show {
     pub(super) fn tick(&mut self) -> anyhow::Result<()> {
         match (self.output, self.is_live) {
             (WaitOutput::Json, _) => Ok(()),
-            (WaitOutput::Text, true) => self.draw(),
+            (WaitOutput::Text, true) => {
+                self.draw();
+                Ok(())
+            }
             (WaitOutput::Text, false) => {
                 let line: Vec<String> = self.pacer.due(self.begun.elapsed()).into_iter().collect();
                 self.lines(&line)
@@ -78,9 +82,9 @@ impl Show {
     }
 
     /// The line of the moment, over the one before.
-    fn draw(&mut self) -> anyhow::Result<()> {
+    fn draw(&self) {
         if self.state.is_empty() {
-            return Ok(());
+            return;
         }
         let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
         let line = format!("[{:>4}s] {}", self.begun.elapsed().as_secs(), visible(&self.state));
@@ -88,7 +92,6 @@ impl Show {
         let mut out = io::stdout().lock();
         // A terminal that went away is noticed by whoever prints the end.
         let _ = write!(out, "\r{line}\u{1b}[K").and_then(|()| out.flush());
-        Ok(())
     }
 
     fn lines(&mut self, lines: &[String]) -> anyhow::Result<()> {
@@ -105,7 +108,8 @@ impl Show {
 fn report(failure: &Failure, causes: Option<&Diagnosis>) -> Vec<String> {
     let mut lines = vec![format!("failed: {}", failure.sentence)];
     for operator in &failure.operators {
-        let since = if operator.since.is_empty() { String::new() } else { format!(" since {}", operator.since) };
+        let since =
+            if operator.since.is_empty() { String::new() } else { format!(" since {}", operator.since) };
         lines.push(format!("  ClusterOperator {}: {}{since}", operator.name, operator.words.join(", ")));
         lines.extend(operator.conditions.iter().map(|condition| format!("    {condition}")));
     }

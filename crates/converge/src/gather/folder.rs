@@ -63,13 +63,15 @@ pub fn read(folder: &Path) -> Result<Snapshot, FolderError> {
             Snapshot { version: VERSION, ..Snapshot::default() }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let why = "no such file: this is neither a folder of `lockstep gather` nor a log bundle".to_owned();
+            let why =
+                "no such file: this is neither a folder of `lockstep gather` nor a log bundle".to_owned();
             return Err(FolderError::Content { path: head, why });
         }
         Err(error) => return Err(FolderError::File { path: head, error }),
     };
     if picture.version > VERSION {
-        let why = format!("written by a newer lockstep (format {}, this one reads {VERSION})", picture.version);
+        let why =
+            format!("written by a newer lockstep (format {}, this one reads {VERSION})", picture.version);
         return Err(FolderError::Content { path: head, why });
     }
     for path in files(&folder.join(OBJECTS))? {
@@ -138,7 +140,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let services = folder.path().join(SERVICES);
         fs::create_dir_all(&services).unwrap();
-        fs::write(services.join("bootkube.json"), r#"[{"phase": "service start", "timestamp": "t"}]"#).unwrap();
+        fs::write(services.join("bootkube.json"), r#"[{"phase": "service start", "timestamp": "t"}]"#)
+            .unwrap();
         assert_eq!(read(folder.path()).unwrap().services["bootkube"][0].phase, "service start");
         fs::write(services.join("release-image.json"), "nonsense").unwrap();
         assert!(read(folder.path()).unwrap_err().to_string().contains("release-image.json"));

@@ -15,8 +15,18 @@ const MOST: usize = 20;
 const LINES: &str = "40";
 /// Only lines that say what went wrong are kept: a log may have anything in it.
 const TELLING: [&str; 12] = [
-    "dial tcp", "x509", "forbidden", "panic", "timeout", "no such host", "refused", "no route", "tls:", "fatal",
-    "error", "denied",
+    "dial tcp",
+    "x509",
+    "forbidden",
+    "panic",
+    "timeout",
+    "no such host",
+    "refused",
+    "no route",
+    "tls:",
+    "fatal",
+    "error",
+    "denied",
 ];
 
 /// Log lines of containers that crash again and again, by `namespace/pod/container`.
@@ -34,7 +44,8 @@ pub(super) async fn of_crashing(server: &Server, picture: &Snapshot, redactor: &
             .accept("*/*");
         let Ok(answer) = server.send(call).await else { continue };
         if let Value::String(text) = answer.object {
-            let lines: Vec<String> = text.lines().filter(|line| is_telling(line)).map(|line| redactor.text(line)).collect();
+            let lines: Vec<String> =
+                text.lines().filter(|line| is_telling(line)).map(|line| redactor.text(line)).collect();
             logs.insert(format!("{namespace}/{pod}/{container}"), lines.join("\n"));
         }
     }
@@ -42,7 +53,6 @@ pub(super) async fn of_crashing(server: &Server, picture: &Snapshot, redactor: &
 }
 
 fn crashing_containers(pod: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
-    let text = |value: &'_ Value| value.as_str().unwrap_or_default();
     let (namespace, name) = (
         pod["metadata"]["namespace"].as_str().unwrap_or_default(),
         pod["metadata"]["name"].as_str().unwrap_or_default(),
@@ -50,7 +60,7 @@ fn crashing_containers(pod: &Value) -> impl Iterator<Item = (&str, &str, &str)> 
     let lists = ["initContainerStatuses", "containerStatuses"];
     let containers = lists.into_iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
     containers
-        .filter(move |status| text(&status["state"]["waiting"]["reason"]) == "CrashLoopBackOff")
+        .filter(move |status| status["state"]["waiting"]["reason"] == "CrashLoopBackOff")
         .map(move |status| (namespace, name, status["name"].as_str().unwrap_or_default()))
 }
 

@@ -33,10 +33,13 @@ impl Redactor {
     /// Knows every value of these Secrets, as it is and as the API writes it.
     pub(super) fn knowing(secrets: &[Value]) -> Self {
         let mut redactor = Self::default();
-        for value in secrets.iter().filter_map(|secret| secret["data"].as_object()).flat_map(|data| data.values()) {
+        for value in
+            secrets.iter().filter_map(|secret| secret["data"].as_object()).flat_map(|data| data.values())
+        {
             let Some(encoded) = value.as_str() else { continue };
             redactor.learn(encoded.trim_end_matches('='));
-            if let Some(plain) = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
+            if let Some(plain) = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+            {
                 redactor.learn(plain.trim());
             }
         }
@@ -57,7 +60,8 @@ impl Redactor {
     /// The text without what must not be shown.
     pub(super) fn text(&self, text: &str) -> String {
         let mut safe = masked(text).into_owned();
-        for phrase in self.phrases.iter().filter(|phrase| safe.contains(phrase.as_str())).collect::<Vec<_>>() {
+        for phrase in self.phrases.iter().filter(|phrase| safe.contains(phrase.as_str())).collect::<Vec<_>>()
+        {
             safe = safe.replace(phrase.as_str(), MASK);
         }
         if self.words.is_empty() {
@@ -111,9 +115,10 @@ pub(super) async fn pull_secret(server: &Server) -> PullSecret {
     let secrets = Resource::new("", "v1", "Secret", "secrets", true);
     match server.send(Call::get(&secrets, Some("openshift-config"), "pull-secret")).await {
         Ok(answer) => of_secret(&answer.object),
-        Err(refusal) => {
-            PullSecret { error: refusal.explain("Secret openshift-config/pull-secret"), ..PullSecret::default() }
-        }
+        Err(refusal) => PullSecret {
+            error: refusal.explain("Secret openshift-config/pull-secret"),
+            ..PullSecret::default()
+        },
     }
 }
 
@@ -144,7 +149,8 @@ mod tests {
 
     #[test]
     fn the_value_of_a_secret_is_masked_wherever_it_stands() {
-        let secret = json!({"data": {"a": encoded("canary-7f3a"), "b": encoded("two words"), "c": encoded("x")}});
+        let secret =
+            json!({"data": {"a": encoded("canary-7f3a"), "b": encoded("two words"), "c": encoded("x")}});
         let redactor = Redactor::knowing(&[secret]);
         assert_eq!(redactor.text("login with user=canary-7f3a failed"), "login with user=(masked) failed");
         assert_eq!(redactor.text(&format!("<{}>", encoded("canary-7f3a"))), "<(masked)>");
@@ -163,7 +169,8 @@ mod tests {
         let secret = json!({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": config}});
         assert_eq!(of_secret(&secret).registries, ["quay.example.com"]);
         assert!(of_secret(&json!({"type": "Opaque"})).error.contains("Opaque"));
-        let secret = json!({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": encoded("{}")}});
+        let secret =
+            json!({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": encoded("{}")}});
         assert!(of_secret(&secret).error.contains("no auths"));
     }
 }

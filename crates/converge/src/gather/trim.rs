@@ -15,7 +15,7 @@ const ANNOTATIONS: [&str; 8] = [
     "openshift.io/sa.scc.",
     "lockstep.dev/",
 ];
-/// ConfigMaps whose values are no secret and mean something.
+/// `ConfigMap`s whose values are no secret and mean something.
 const OPEN_CONFIG_MAPS: [(&str, &str); 1] = [("kube-system", "bootstrap")];
 
 /// An object as it is kept; nothing for one that is too old to matter.
@@ -26,12 +26,15 @@ pub(super) fn trimmed(of: &Resource, mut object: Value, now: Timestamp, event_ag
             let fields = ["lastTimestamp", "eventTime", "firstTimestamp"];
             let time = fields.iter().find_map(|field| object[*field].as_str());
             let time = time.or_else(|| object["metadata"]["creationTimestamp"].as_str());
-            let age = time.and_then(|time| time.parse::<Timestamp>().ok()).map(|it| now.as_second() - it.as_second());
+            let age = time
+                .and_then(|time| time.parse::<Timestamp>().ok())
+                .map(|it| now.as_second() - it.as_second());
             return age.is_none_or(|age| age <= event_age).then_some(object);
         }
         resource::SECRETS => {
             let (kind, metadata) = (object["type"].take(), object["metadata"].take());
-            object = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind});
+            object =
+                serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind});
         }
         resource::CONFIG_MAPS => config_map(&mut object),
         resource::DEFINITIONS => {
@@ -135,9 +138,11 @@ mod tests {
         assert!(!text.contains(CANARY) && text.contains("PASSWORD"), "{text}");
         let deployment = json!({"metadata": {}, "spec": {"template": pod}});
         assert!(!kept(&resource::DEPLOYMENTS, deployment).contains(CANARY));
-        let secret = json!({"metadata": {"name": "s"}, "type": "Opaque", "data": {"x": CANARY}, "stringData": CANARY});
+        let secret =
+            json!({"metadata": {"name": "s"}, "type": "Opaque", "data": {"x": CANARY}, "stringData": CANARY});
         assert!(!kept(&resource::SECRETS, secret).contains(CANARY));
-        let map = json!({"metadata": {"namespace": "kube-system", "name": "m"}, "data": {"kubeconfig": CANARY}});
+        let map =
+            json!({"metadata": {"namespace": "kube-system", "name": "m"}, "data": {"kubeconfig": CANARY}});
         let text = kept(&resource::CONFIG_MAPS, map);
         assert!(!text.contains(CANARY) && text.contains("kubeconfig"), "{text}");
     }

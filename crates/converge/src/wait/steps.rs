@@ -19,15 +19,17 @@ const ASK: Duration = Duration::from_secs(1);
 /// What may stand in one sentence.
 const MOST: usize = 3;
 
-/// A step failed.
-type Failed = Box<Failure>;
-
 /// Whether a step is done; else what is missing, and when to look again although nothing happens.
 pub(super) enum Now {
     Done,
-    Open { what: String, look_at: Option<Instant> },
+    Open {
+        what: String,
+        look_at: Option<Instant>,
+    },
     /// It cannot be done any more.
-    Over { what: String },
+    Over {
+        what: String,
+    },
 }
 
 pub(super) struct Steps<'a> {
@@ -51,12 +53,12 @@ impl<'a> Steps<'a> {
         Self { server, options, tell, cluster: Cluster::default(), judgement: None, rests: Vec::new() }
     }
 
-    pub(super) fn end(self, failed: Option<Failed>) -> Ending {
-        Ending { failure: failed.map(|failed| *failed), stability: self.judgement, rests: self.rests }
+    pub(super) fn end(self, failed: Option<Failure>) -> Ending {
+        Ending { failure: failed, stability: self.judgement, rests: self.rests }
     }
 
     /// The API server answers and is ready.
-    pub(super) async fn api(&mut self) -> Result<(), Failed> {
+    pub(super) async fn api(&mut self) -> Result<(), Failure> {
         const WHAT: &str = "the Kubernetes API";
         let (begun, limit) = (Instant::now(), self.options.api);
         let end = begun + limit;
@@ -76,30 +78,44 @@ impl<'a> Steps<'a> {
                 last = why;
             }
             if Instant::now() + ASK >= end {
-                let sentence = format!("the API server was not ready within {}: {last}", span(limit.as_secs()));
-                return Err(self.failed(Stage::Bootstrap, sentence, &[
-                    "`lockstep why` looks at names, ports and certificates from here",
-                    "on the bootstrap host: `journalctl -b -u bootkube.service -u kubelet.service`",
-                ]));
+                let sentence =
+                    format!("the API server was not ready within {}: {last}", span(limit.as_secs()));
+                return Err(self.failed(
+                    Stage::Bootstrap,
+                    sentence,
+                    &[
+                        "`lockstep why` looks at names, ports and certificates from here",
+                        "on the bootstrap host: `journalctl -b -u bootkube.service -u kubelet.service`",
+                    ],
+                ));
             }
             sleep(ASK).await;
         }
     }
 
-    pub(super) async fn bootstrap_complete(&mut self) -> Result<(), Failed> {
+    pub(super) async fn bootstrap_complete(&mut self) -> Result<(), Failure> {
         self.api().await?;
-        let mut sight = sight(self.server, &[Source::Bootstrap, Source::Etcd, Source::Operators], self.options);
-        let check = |cluster: &Cluster, _: &[Change]| match bootstrapped(cluster.object(Source::Bootstrap, "kube-system/bootstrap")) {
+        let mut sight =
+            sight(self.server, &[Source::Bootstrap, Source::Etcd, Source::Operators], self.options);
+        let check = |cluster: &Cluster, _: &[Change]| match bootstrapped(
+            cluster.object(Source::Bootstrap, "kube-system/bootstrap"),
+        ) {
             Ok(()) => Now::Done,
             Err(what) => Now::open(what),
         };
         let limit = self.options.bootstrap;
-        self.until("bootstrapping to complete", limit, (&mut sight, Source::Bootstrap), check, |steps, what| {
-            steps.failed(Stage::Bootstrap, what, &[
+        self.until(
+            "bootstrapping to complete",
+            limit,
+            (&mut sight, Source::Bootstrap),
+            check,
+            |steps, what| {
+                steps.failed(Stage::Bootstrap, what, &[
                 "`lockstep why` names the operator or machine that is missing",
                 "on the bootstrap host: `journalctl -b -u bootkube.service`; on a master: `crictl ps -a`",
             ])
-        })
+            },
+        )
         .await?;
         let check = |cluster: &Cluster, _: &[Change]| {
             if cluster.is_absent(Source::Etcd) {
@@ -125,30 +141,41 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    pub(super) async fn install_complete(&mut self) -> Result<(), Failed> {
-        let mut sight = sight(self.server, &[Source::Version, Source::Operators, Source::Infrastructure], self.options);
+    pub(super) async fn install_complete(&mut self) -> Result<(), Failure> {
+        let mut sight =
+            sight(self.server, &[Source::Version, Source::Operators, Source::Infrastructure], self.options);
         let check = |cluster: &Cluster, _: &[Change]| match initialized(cluster.version()) {
             Ok(()) => Now::Done,
             Err(what) => Now::open(what),
         };
         let limit = self.options.cluster;
-        self.until("the cluster to initialize", limit, (&mut sight, Source::Version), check, |steps, what| {
-            steps.failed(Stage::Install, what, &[
-                "`lockstep why` names the cause and what would mend it",
-                "the cluster goes on by itself: `lockstep wait-for install-complete` waits again",
-            ])
-        })
+        self.until(
+            "the cluster to initialize",
+            limit,
+            (&mut sight, Source::Version),
+            check,
+            |steps, what| {
+                steps.failed(
+                    Stage::Install,
+                    what,
+                    &[
+                        "`lockstep why` names the cause and what would mend it",
+                        "the cluster goes on by itself: `lockstep wait-for install-complete` waits again",
+                    ],
+                )
+            },
+        )
         .await?;
         self.rest(&mut sight).await
     }
 
-    pub(super) async fn stable(&mut self) -> Result<(), Failed> {
+    pub(super) async fn stable(&mut self) -> Result<(), Failure> {
         let mut sight = sight(self.server, &[Source::Operators, Source::Infrastructure], self.options);
         self.rest(&mut sight).await
     }
 
     /// Until the operators have come to rest.
-    async fn rest(&mut self, sight: &mut Sight) -> Result<(), Failed> {
+    async fn rest(&mut self, sight: &mut Sight) -> Result<(), Failure> {
         let (begun, limits) = (Instant::now(), self.options.stability);
         let server_time = server_time(self.server).await;
         let mut stability = Stability::new(limits);
@@ -164,7 +191,7 @@ impl<'a> Steps<'a> {
         let mut judgement = None;
         let check = |cluster: &Cluster, changes: &[Change]| {
             let now = begun.elapsed();
-            for change in known.drain(..).collect::<Vec<_>>().iter().chain(changes) {
+            for change in std::mem::take(&mut known).iter().chain(changes) {
                 match change {
                     Change::Object(Source::Operators, name) => {
                         if let Some(object) = cluster.object(Source::Operators, name) {
@@ -182,20 +209,22 @@ impl<'a> Steps<'a> {
                 .filter(|operator| !operator.is_stable)
                 .map(|operator| format!("ClusterOperator {}: {}", operator.name, operator.sentence))
                 .collect();
-            let is_blind = cluster.trouble(Source::Operators).is_some() || !cluster.is_known(Source::Operators);
+            let is_blind =
+                cluster.trouble(Source::Operators).is_some() || !cluster.is_known(Source::Operators);
             let verdict = judged.verdict;
             let notes = judged.notes.clone();
             judgement = Some(judged);
             let look_at = stability.next_look(now).map(|moment| begun + moment);
-            let what = match moving.is_empty() {
-                true => notes.first().cloned().unwrap_or_else(|| "all operators rest".to_owned()),
-                false => format!(
+            let what = if moving.is_empty() {
+                notes.first().cloned().unwrap_or_else(|| "all operators rest".to_owned())
+            } else {
+                format!(
                     "{} of {} operators have not rested for {} yet: {}",
                     moving.len(),
                     judgement.as_ref().map_or(0, |it| it.operators.len()),
                     span(limits.quiet.as_secs()),
                     some_of(&moving)
-                ),
+                )
             };
             match verdict {
                 Verdict::Stable if !is_blind => Now::Done,
@@ -225,7 +254,7 @@ impl<'a> Steps<'a> {
         outcome
     }
 
-    pub(super) async fn converged(&mut self) -> Result<(), Failed> {
+    pub(super) async fn converged(&mut self) -> Result<(), Failure> {
         let sources = [Source::Version, Source::Operators, Source::Pods];
         let mut sight = sight(self.server, &sources, self.options);
         let check = |cluster: &Cluster, _: &[Change]| {
@@ -233,11 +262,8 @@ impl<'a> Steps<'a> {
                 return Now::open(format!("{source:?} have not been read yet"));
             }
             let operators: Vec<_> = cluster.operators().map(|(_, object)| object).collect();
-            let checks = checklist(
-                cluster.version(),
-                operators.into_iter(),
-                cluster.all(Source::Pods).map(|(_, object)| object),
-            );
+            let checks =
+                checklist(cluster.version(), &operators, cluster.all(Source::Pods).map(|(_, object)| object));
             if checks.iter().all(|check| check.holds) {
                 return Now::Done;
             }
@@ -258,13 +284,13 @@ impl<'a> Steps<'a> {
             .await;
         let operators: Vec<_> = sight.cluster.operators().map(|(_, object)| object).collect();
         let pods = sight.cluster.all(Source::Pods).map(|(_, object)| object);
-        for check in checklist(sight.cluster.version(), operators.into_iter(), pods) {
+        for check in checklist(sight.cluster.version(), &operators, pods) {
             self.note(check.told(5).trim_end());
         }
         outcome
     }
 
-    pub(super) async fn operator(&mut self, name: &str) -> Result<(), Failed> {
+    pub(super) async fn operator(&mut self, name: &str) -> Result<(), Failure> {
         let mut sight = sight(self.server, &[Source::Operators, Source::Version], self.options);
         let check = |cluster: &Cluster, _: &[Change]| {
             let desired = cluster.version().and_then(|it| it["status"]["desired"]["version"].as_str());
@@ -289,8 +315,8 @@ impl<'a> Steps<'a> {
         limit: Duration,
         (sight, source): (&mut Sight, Source),
         mut check: impl FnMut(&Cluster, &[Change]) -> Now,
-        failed: impl FnOnce(&Self, String) -> Failed,
-    ) -> Result<(), Failed> {
+        failed: impl FnOnce(&Self, String) -> Failure,
+    ) -> Result<(), Failure> {
         let begun = Instant::now();
         let end = begun + limit;
         self.step(what, limit);
@@ -326,14 +352,14 @@ impl<'a> Steps<'a> {
         }
     }
 
-    fn failed(&self, stage: Stage, sentence: String, next: &[&str]) -> Failed {
+    fn failed(&self, stage: Stage, sentence: String, next: &[&str]) -> Failure {
         let operators = self.cluster.operators().map(|(_, object)| operator_state(object));
-        Box::new(Failure {
+        Failure {
             stage,
             sentence,
             operators: operators.filter(|state| !state.is_well()).collect(),
             next_steps: next.iter().map(|next| (*next).to_owned()).collect(),
-        })
+        }
     }
 
     fn step(&mut self, what: &str, limit: Duration) {
@@ -366,7 +392,11 @@ fn with_trouble(what: String, cluster: &Cluster, source: Source) -> String {
     match cluster.trouble(source) {
         None => what,
         Some(trouble) if cluster.is_known(source) => {
-            format!("{what} (nothing new is seen for {}: {})", span(trouble.since.elapsed().as_secs()), trouble.sentence)
+            format!(
+                "{what} (nothing new is seen for {}: {})",
+                span(trouble.since.elapsed().as_secs()),
+                trouble.sentence
+            )
         }
         Some(trouble) => trouble.sentence.clone(),
     }
@@ -395,9 +425,6 @@ fn is_single_node(cluster: &Cluster) -> bool {
 
 /// The first few, and how many there are besides.
 fn some_of(lines: &[String]) -> String {
-    let mut told = lines.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
-    if lines.len() > MOST {
-        told += &format!("; and {} more", lines.len() - MOST);
-    }
-    told
+    let told = lines.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
+    if lines.len() > MOST { format!("{told}; and {} more", lines.len() - MOST) } else { told }
 }

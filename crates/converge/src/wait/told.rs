@@ -80,8 +80,12 @@ impl Pacer {
         let open = self.open.as_ref()?;
         let line = match &self.last {
             None => open.clone(),
-            Some((at, told)) if told != open && (told.is_empty() || now.saturating_sub(*at) >= self.pace) => open.clone(),
-            Some((at, told)) if told == open && now.saturating_sub(*at) >= SILENCE => format!("still: {open}"),
+            Some((at, told)) if told != open && (told.is_empty() || now.saturating_sub(*at) >= self.pace) => {
+                open.clone()
+            }
+            Some((at, told)) if told == open && now.saturating_sub(*at) >= SILENCE => {
+                format!("still: {open}")
+            }
             Some(_) => return None,
         };
         self.last = Some((now, open.clone()));

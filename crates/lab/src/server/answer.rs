@@ -1,5 +1,6 @@
 //! Answers: which form a client asked for, and the bytes of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -66,7 +67,7 @@ pub(crate) enum Content {
         items: Vec<Arc<Value>>,
     },
     /// Plain text.
-    Text(&'static str),
+    Text(Cow<'static, str>),
     /// A stream of events.
     Stream(Body),
 }
@@ -134,6 +135,11 @@ impl Answer {
         Self { code, body: Content::Document(document), warnings: Vec::new() }
     }
 
+    /// An answer with text.
+    pub(crate) fn text(text: String) -> Self {
+        Self { code: 200, body: Content::Text(text.into()), warnings: Vec::new() }
+    }
+
     /// Shows stored objects as a version of their resource does.
     pub(crate) fn present(&mut self, resource: &Resource) {
         match &mut self.body {
@@ -150,7 +156,7 @@ impl Answer {
 
     /// What the real server says where nothing is served.
     pub(crate) fn page_not_found() -> Self {
-        Self { code: 404, body: Content::Text("404 page not found\n"), warnings: Vec::new() }
+        Self { code: 404, body: Content::Text("404 page not found\n".into()), warnings: Vec::new() }
     }
 
     /// The answer as an HTTP response.
@@ -161,7 +167,7 @@ impl Answer {
         }
         let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let (content_type, body) = match self.body {
-            Content::Text(text) => ("text/plain; charset=utf-8", Body::from(text)),
+            Content::Text(text) => ("text/plain; charset=utf-8", Body::from(text.into_owned())),
             Content::Stream(body) => (content_type(wanted.encoding), body),
             Content::Document(document) => written(wanted.encoding, &document),
             Content::Object(object) => match (wanted.form, names) {

@@ -1,4 +1,4 @@
-//! Parts of objects that are no plain parts: the scale, the binding of a Pod.
+//! Parts of objects that are no plain parts: the scale, the binding and the log of a Pod.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use super::core::{Call, Core};
 use super::go_json;
 use super::json_patch;
 use super::patch::{PatchType, apply_json_patch};
-use super::request::{Target, WriteOptions};
+use super::request::{Query, Target, WriteOptions};
 use super::resource::Resource;
 use super::verbs::{Head, check_content_type, wake};
 use super::write::store_changed;
@@ -30,6 +30,9 @@ static SCALE: LazyLock<Types> = LazyLock::new(|| {
         }},
     }}))
 });
+
+/// What the containers of a Pod say, for whoever stages a cluster.
+const LOG: &str = "lab.lockstep.dev/log";
 
 /// Answers a request about a part of an object.
 pub(super) fn answer(
@@ -70,6 +73,7 @@ pub(super) fn answer(
             let binding = binding.unwrap_or_default();
             bind(&mut core, &key, &old, target, &call.now, &binding, options.dry_run)
         }
+        ("log", "get") => Ok(Answer::text(log_of(&old, &head.query))),
         (part, _) => Err(Status::new(
             501,
             "NotImplemented",
@@ -78,6 +82,19 @@ pub(super) fn answer(
     };
     wake(shared, &core);
     answer
+}
+
+/// The last words of a container, as its status has them; an annotation can give it more to say.
+fn log_of(pod: &Value, query: &Query) -> String {
+    if let Some(text) = pod["metadata"]["annotations"][LOG].as_str() {
+        return text.to_owned();
+    }
+    let container = query.get("container");
+    let lists = ["initContainerStatuses", "containerStatuses"];
+    let mut statuses = lists.iter().flat_map(|list| pod["status"][*list].as_array().into_iter().flatten());
+    let status = statuses.find(|status| container.is_empty() || status["name"] == container);
+    let ended = |state: &str| status.and_then(|it| it[state]["terminated"]["message"].as_str());
+    ended("state").or_else(|| ended("lastState")).map(|text| format!("{text}\n")).unwrap_or_default()
 }
 
 /// The path of the number of replicas.

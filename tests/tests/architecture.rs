@@ -88,11 +88,7 @@ const HOUSE: &[Room] = &[
         ],
         must_not_reach: &[TERMINAL, TESTING],
     },
-    Room {
-        name: "lockstep-reporter",
-        imports: &["lockstep-api"],
-        must_not_reach: &[TERMINAL, TESTING],
-    },
+    Room { name: "lockstep-reporter", imports: &["lockstep-api"], must_not_reach: &[TERMINAL, TESTING] },
     Room {
         name: "lockstep-converge",
         imports: &[

@@ -16,7 +16,7 @@ use lockstep_api::{ClusterOperator, Time};
 use lockstep_view::gantt::{Bar, BarKind, Gantt, GanttLane, Mark};
 use lockstep_view::report::{Column, Report, ReportTable};
 
-use crate::status::duration::{Seconds, between, short};
+use crate::status::duration::{Seconds, between, rounded, short};
 use crate::status::text::state;
 use crate::status::{Input, NoPicture, Operator, Picture, Step, picture};
 
@@ -88,7 +88,7 @@ fn title(picture: &Picture, from: Option<&str>) -> String {
 }
 
 fn verdict(picture: &Picture, span: &Span) -> String {
-    let (version, took) = (&picture.summary.version, short(between(span.began, span.until)));
+    let (version, took) = (&picture.summary.version, short(rounded(between(span.began, span.until))));
     if span.is_over {
         return format!("Completed {version} after {took}.");
     }

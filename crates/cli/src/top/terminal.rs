@@ -29,8 +29,11 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Where the terminal is gone there is nothing to give back.
-        let _ = ratatui::try_restore();
+        // A panic has given it back already, before it was told: twice would put the cursor onto what it told.
+        if !thread::panicking() {
+            // Where the terminal is gone there is nothing to give back.
+            let _ = ratatui::try_restore();
+        }
     }
 }
 

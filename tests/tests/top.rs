@@ -137,7 +137,8 @@ fn a_person_filters_selects_reads_why_makes_the_window_smaller_and_quits() {
     let filtered = terminal.until("filter: DNS (1 rows)");
     assert!(filtered.contains("dns") && !filtered.contains("kube-apiserver"), "{filtered}");
     terminal.keys(&["Enter"]);
-    let why = terminal.until("WHY DNS");
+    terminal.until("WHY DNS");
+    let why = terminal.until("ROOT CAUSE");
     insta::assert_snapshot!("why", timeless(&why));
     // Escape alone is told from the beginning of another key by the time that passes.
     terminal.keys(&["Escape"]);

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
+use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -21,6 +23,7 @@ use tokio::time::interval;
 use lockstep_api::text::masked;
 use lockstep_apply::server::Server;
 use lockstep_apply::watch::Seen;
+use lockstep_converge::gather::Camera;
 use lockstep_converge::status::live::{Live, News, Source, streams};
 use lockstep_converge::status::{picture, read};
 
@@ -59,6 +62,7 @@ async fn show(args: &TopArgs) -> anyhow::Result<Outcome> {
     let mut keys = events();
     let mut seen = streams(&server, live.has_pools(), true);
     let mut tick = interval(TICK);
+    let mut causes: FuturesUnordered<LocalBoxFuture<'static, (String, String)>> = FuturesUnordered::new();
     let mut state = State::new(std::env::var_os("NO_COLOR").is_none());
     look(&live, &mut state);
     loop {
@@ -74,10 +78,19 @@ async fn show(args: &TopArgs) -> anyhow::Result<Outcome> {
                     Action::None => {}
                     Action::Quit => return Ok(Outcome::Clean),
                     Action::Explain(name) => {
-                        let text = state.picture.as_ref().map(|picture| why::why(picture, &name));
-                        state.read(&format!("why {name}"), &text.unwrap_or_default());
+                        state.read(&title(&name), &told(&state, &name, None));
+                        let (server, address) = (server.clone(), cluster.address.clone());
+                        causes.push(Box::pin(async move {
+                            let camera = Camera { server: &server, address: &address, now: Timestamp::now() };
+                            let cause = why::cause(camera, &name).await;
+                            (name, cause)
+                        }));
                     }
                 }
+            }
+            Some((name, cause)) = causes.next(), if !causes.is_empty() => {
+                let text = told(&state, &name, Some(&cause));
+                state.read_on(&title(&name), &text);
             }
             event = seen.next() => match event {
                 Some((Source::Events, seen)) => {
@@ -102,6 +115,14 @@ async fn show(args: &TopArgs) -> anyhow::Result<Outcome> {
             }
         }
     }
+}
+
+fn title(name: &str) -> String {
+    format!("why {name}")
+}
+
+fn told(state: &State, name: &str, cause: Option<&str>) -> String {
+    state.picture.as_ref().map(|picture| why::why(picture, name, cause)).unwrap_or_default()
 }
 
 fn look(live: &Live, state: &mut State) {

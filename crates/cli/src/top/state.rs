@@ -145,6 +145,15 @@ impl State {
         self.mode = Mode::Reading { title: title.to_owned(), lines, from: 0 };
     }
 
+    /// Puts more into the text that lies above the view, if it is still this one.
+    pub(crate) fn read_on(&mut self, about: &str, text: &str) {
+        if let Mode::Reading { title, lines, .. } = &mut self.mode
+            && title == about
+        {
+            *lines = text.lines().map(str::to_owned).collect();
+        }
+    }
+
     /// Operators that the filter lets pass, each with its level.
     pub(crate) fn operators(&self) -> Vec<(&Level, &Operator)> {
         let levels = self.picture.iter().flat_map(|picture| &picture.levels);

@@ -207,8 +207,12 @@ fn enter_asks_why_and_escape_comes_back() {
     let mut state = a_state();
     press(&mut state, "/dns\n");
     assert_eq!(state.press(Key::Enter), Action::Explain("dns".into()));
-    let text = super::why::why(state.picture.as_ref().unwrap(), "dns");
-    state.read("why dns", &text);
+    let why = |state: &State, cause| super::why::why(state.picture.as_ref().unwrap(), "dns", cause);
+    state.read("why dns", &why(&state, None));
+    assert!(screen(&state, 80, 24).contains("Looking for the cause"));
+    let text = why(&state, Some("ROOT CAUSE\n  [S01] error: no room\n"));
+    state.read_on("why another", "nothing");
+    state.read_on("why dns", &text);
     insta::assert_snapshot!("why", screen(&state, 80, 24));
     press(&mut state, "j");
     assert!(!screen(&state, 80, 24).contains("ClusterOperator dns: degraded"), "it scrolls");

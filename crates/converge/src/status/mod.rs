@@ -13,6 +13,7 @@ mod nodes;
 mod operators;
 mod pools;
 pub mod read;
+mod rest;
 mod summary;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -55,7 +56,7 @@ pub struct Input {
     pub alerts: Option<Vec<Value>>,
     /// The run level of each operator, where the release is known.
     pub levels: BTreeMap<String, String>,
-    /// What is said of stability, in a line.
+    /// What is said of stability, in a line; without it the operators are looked at once.
     pub stability: Option<String>,
     /// What could not be read, and what is missing because of that.
     pub remarks: Vec<String>,

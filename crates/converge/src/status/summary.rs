@@ -9,7 +9,7 @@ use lockstep_updates::state;
 
 use super::duration::{Seconds, between};
 use super::operators::{self, Counts, Level, Operator, Step};
-use super::{ControlPlane, Input, sentence};
+use super::{ControlPlane, Input, rest, sentence};
 
 /// What fits on one screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -125,7 +125,7 @@ pub(super) fn sum_up(
         blocks,
         ahead,
         not_upgradeable: not_upgradeable.map(|it| masked(sentence(it)).into_owned()),
-        stability: input.stability.clone(),
+        stability: input.stability.clone().or_else(|| rest::line(&input.operators, input.now)),
     }
     .completed(control_plane)
 }

@@ -26,4 +26,5 @@ pub mod releases;
 pub mod request_order;
 pub mod simulation;
 pub mod stage;
+pub mod staged;
 pub mod writers;

@@ -15,6 +15,7 @@ pub mod registry;
 pub mod schema;
 pub mod soak;
 pub mod test;
+pub mod tmux;
 mod workspace;
 
 pub use error::Error;

@@ -6,6 +6,7 @@ pub mod config;
 pub mod group;
 pub mod kind;
 pub mod label;
+pub mod machine;
 pub mod metric;
 pub mod payload;
 pub mod reason;
@@ -25,7 +26,7 @@ pub const VERSION_PLACEHOLDER: &str = "0.0.1-snapshot";
 mod tests {
     use std::collections::BTreeMap;
 
-    const SOURCES: [(&str, &str); 11] = [
+    const SOURCES: [(&str, &str); 12] = [
         ("names", include_str!("names.rs")),
         ("annotation", include_str!("names/annotation.rs")),
         ("condition", include_str!("names/condition.rs")),
@@ -33,6 +34,7 @@ mod tests {
         ("group", include_str!("names/group.rs")),
         ("kind", include_str!("names/kind.rs")),
         ("label", include_str!("names/label.rs")),
+        ("machine", include_str!("names/machine.rs")),
         ("metric", include_str!("names/metric.rs")),
         ("payload", include_str!("names/payload.rs")),
         ("reason", include_str!("names/reason.rs")),

@@ -57,7 +57,7 @@ pub(crate) struct View {
 
 /// Frames that overwrite each other.
 #[derive(Debug, Default)]
-struct Frames {
+pub(crate) struct Frames {
     /// Lines of the frame that is on the terminal.
     drawn: usize,
 }
@@ -231,7 +231,7 @@ impl View {
 }
 
 /// Columns and rows of the terminal; where it does not tell, those of the environment or of the oldest terminals.
-fn size() -> (usize, usize) {
+pub(crate) fn size() -> (usize, usize) {
     let of_environment = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|n| *n > 0);
     match terminal_size::terminal_size() {
         Some((width, height)) => (width.0.into(), height.0.into()),
@@ -247,7 +247,7 @@ fn print_lines(lines: Vec<String>) -> anyhow::Result<()> {
 }
 
 /// NB: not through `anstream`: with `NO_COLOR` it would take away the escapes that move the cursor as well.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -259,7 +259,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 impl Frames {
     /// What to write so that these lines take the place of those before; one write, so that nothing flickers.
-    fn next(&mut self, lines: &[String]) -> String {
+    pub(crate) fn next(&mut self, lines: &[String]) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         if self.drawn > 0 {

@@ -20,8 +20,11 @@ mod prune;
 mod rehearse;
 mod release;
 mod replay;
+mod report;
+mod status;
 mod stop;
 mod target;
+mod top;
 mod upgrade;
 mod wait_for;
 mod why;
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
         Command::Adopt(args) => adopt::run(&args),
         Command::Render(args) => entry_point::render(&args),
         Command::Image(args) => entry_point::image(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Upgrade(args) => upgrade::run(&args),
         Command::Why(args) => why::why(&args),
         Command::Gather(args) => why::gather(&args),

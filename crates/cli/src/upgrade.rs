@@ -20,15 +20,18 @@ use lockstep_updates::state;
 
 use crate::args::{ClusterArgs, UpgradeArgs, UpgradeCommand, UpgradePauseArgs, UpgradeToArgs, WaitArgs};
 use crate::exit::Outcome;
-use crate::{cluster, output};
+use crate::{cluster, output, status};
 
 mod follow;
 
 pub(crate) fn run(args: &UpgradeArgs) -> anyhow::Result<Outcome> {
+    if let Some(UpgradeCommand::Status(args)) = &args.command {
+        return status::run(args);
+    }
     let runtime = Runtime::new().context("starting the threads of the client")?;
     let outcome = runtime.block_on(async {
         match &args.command {
-            None => show(&args.cluster).await,
+            None | Some(UpgradeCommand::Status(_)) => show(&args.cluster).await,
             Some(UpgradeCommand::To(args)) => to(args).await,
             Some(UpgradeCommand::Pause(args)) => pause(args).await,
             Some(UpgradeCommand::Resume(args)) => resume(&args.cluster).await,

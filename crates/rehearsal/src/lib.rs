@@ -3,6 +3,7 @@
 //! Time is virtual unless a speed is given: an installation of an hour takes a second, and the same seed gives the same
 //! run event by event.
 
+pub mod recorded;
 pub mod report;
 
 use std::io;

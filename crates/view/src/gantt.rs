@@ -12,6 +12,8 @@ const MARGIN: usize = 20;
 const LEFT: usize = 260;
 const RIGHT: usize = WIDTH - MARGIN;
 const LABEL_CHARACTERS: usize = 32;
+/// The most that a character of the axis takes.
+const CHARACTER: usize = 8;
 /// Height of the title with its axis, of a lane, and of its bar.
 const TOP: usize = 66;
 const LANE: usize = 20;
@@ -175,7 +177,10 @@ fn axis(shapes: &mut Drawing, seconds: f64, bottom: usize) {
     while at <= seconds {
         let x = x(at, seconds);
         shapes.line("g-tick", (x, TOP - 6), (x, bottom));
-        shapes.text("g-muted", (x + 3, TOP - 8), &moment(at));
+        // A tick at the very end has no room behind it.
+        let text = moment(at);
+        let last = WIDTH - text.len() * CHARACTER;
+        shapes.text("g-muted", ((x + 3).min(last), TOP - 8), &text);
         at += step;
     }
 }
@@ -364,6 +369,12 @@ mod tests {
             assert!(svg.contains(&format!(r#"width="{most}" height="12""#)), "{svg}");
             assert!(!svg.contains("NaN"), "{svg}");
         }
+    }
+
+    #[test]
+    fn the_text_of_a_tick_at_the_end_stays_inside() {
+        let svg = gantt_svg(&Gantt { seconds: 840.0, ..a_small_chart() });
+        assert!(svg.contains(r#"x="1160" y="58">14:00<"#), "{svg}");
     }
 
     #[test]

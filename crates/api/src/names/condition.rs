@@ -74,3 +74,7 @@ pub const READY: &str = "Ready";
 pub const RECONCILING: &str = "Reconciling";
 /// The controller of an object cannot go on.
 pub const STALLED: &str = "Stalled";
+/// Node: its disk is full.
+pub const DISK_PRESSURE: &str = "DiskPressure";
+/// Node: its network is not set up.
+pub const NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";

@@ -74,3 +74,7 @@ pub const OPERATOR_GROUP: &str = "OperatorGroup";
 pub const CLUSTER_IMAGE_POLICY: &str = "ClusterImagePolicy";
 /// Which signatures images must have in a namespace.
 pub const IMAGE_POLICY: &str = "ImagePolicy";
+/// A group of machines with one configuration.
+pub const MACHINE_CONFIG_POOL: &str = "MachineConfigPool";
+/// A configuration of machines.
+pub const MACHINE_CONFIG: &str = "MachineConfig";

@@ -16,6 +16,7 @@ mod own;
 mod rehearse;
 mod release_diff;
 mod selection;
+mod status;
 mod upgrade;
 mod wait_for;
 mod why;
@@ -38,6 +39,7 @@ pub(crate) use own::{BaseImageArgs, RbacArgs, RbacOutput};
 pub(crate) use rehearse::{RehearseArgs, RehearseOutput, ReplayArgs};
 pub(crate) use release_diff::{OnlyArg, ReleaseDiffArgs, ReleaseDiffOutput};
 pub(crate) use selection::SelectionArgs;
+pub(crate) use status::{DetailsArg, KnownRelease, ReportArgs, StatusArgs, StatusOutput, TopArgs};
 pub(crate) use upgrade::{UpgradeArgs, UpgradeCommand, UpgradePauseArgs, UpgradeToArgs, WaitArgs};
 pub(crate) use wait_for::{CommonWaitArgs, StabilityArgs, WaitForArgs, WaitForCommand, WaitOutput};
 pub(crate) use why::{GatherArgs, WhyArgs, WhyOutput};
@@ -81,6 +83,12 @@ pub(crate) enum Command {
     Apply(Box<ApplyArgs>),
     /// Show what applying a release would change in a cluster, field by field.
     Diff(Box<DiffArgs>),
+    /// Show a cluster on one screen: version, what happens, how long it takes, operators, what is wrong.
+    Status(Box<StatusArgs>),
+    /// Look at a cluster while it moves: a full screen with operators, run levels and events.
+    Top(Box<TopArgs>),
+    /// Write a page about an installation or update: times, critical path, waits, repairs.
+    Report(Box<ReportArgs>),
     /// Ask the operator of a cluster for another release, pause it, or see how its update goes.
     Upgrade(Box<UpgradeArgs>),
     /// Say why the cluster, an operator or an object is not well: the cause first, its evidence, what would mend it.

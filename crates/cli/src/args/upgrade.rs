@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::StatusArgs;
 use super::cluster::{ClusterArgs, duration};
 
 #[derive(Debug, Args)]
@@ -27,6 +28,8 @@ pub(crate) struct UpgradeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UpgradeCommand {
+    /// Show a cluster on one screen; the same as `lockstep status`.
+    Status(Box<StatusArgs>),
     /// Ask the operator of the cluster to go to a release.
     To(Box<UpgradeToArgs>),
     /// Let nothing new start; what was begun stays as it is, and drift is still repaired.

@@ -1,1 +1,3 @@
 //! From outside the cluster: wait, tell, explain.
+
+pub mod conformance;

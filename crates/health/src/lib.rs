@@ -5,6 +5,7 @@
 
 mod api_service;
 mod cluster_operator;
+pub mod conformance;
 mod crd;
 mod daemon_set;
 mod deletion;

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use kube::Client;
 use lockstep_api::crd;
-use lockstep_lab::{Clock, Lab, LabOptions, Login, ReleaseFacts, Scenario, ServeOptions, Serving, World, serve};
+use lockstep_lab::{
+    Clock, Lab, LabOptions, Login, ReleaseFacts, Scenario, ServeOptions, Serving, World, serve,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -142,7 +144,13 @@ impl Example {
             .env("KUBECONFIG", kubeconfig)
             .env("NO_PROXY", "127.0.0.1")
             .env("OPERATOR_IMAGE_VERSION", version)
-            .env("IMAGE", format!("registry.example.com/lockstep/example-operator@sha256:{}", digest(&format!("example-operator:{version}"))))
+            .env(
+                "IMAGE",
+                format!(
+                    "registry.example.com/lockstep/example-operator@sha256:{}",
+                    digest(&format!("example-operator:{version}"))
+                ),
+            )
             .env("OPERAND_IMAGE", greeter_image(version))
             .env("AFTER", after)
             .stdin(Stdio::null())
@@ -212,8 +220,10 @@ impl Stage {
 /// # Panics
 /// When something is refused.
 pub async fn bring_manifests(client: &Client) {
-    let definition = lockstep_payload::yaml::documents(crd::CLUSTER_OPERATOR.as_bytes()).expect("a definition").remove(0);
-    let mut objects = vec![("/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(), definition.value)];
+    let definition =
+        lockstep_payload::yaml::documents(crd::CLUSTER_OPERATOR.as_bytes()).expect("a definition").remove(0);
+    let mut objects =
+        vec![("/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(), definition.value)];
     for (file, collection) in [("00_namespaces.yaml", "namespaces"), ("02_config.yaml", "configmaps")] {
         let bytes = fs::read(root().join("examples/operator/manifests").join(file)).expect("a file");
         for document in lockstep_payload::yaml::documents(&bytes).expect("manifests") {
@@ -239,9 +249,7 @@ pub async fn report(client: &Client, name: &str, version: &str) {
     let object = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": name}, "spec": {}});
     // It may be there already.
     Call::post(OPERATORS, &object).send(client).await.expect("an answer");
-    let condition = |kind: &str, status: &str| {
-        json!({"type": kind, "status": status, "reason": "AsExpected", "lastTransitionTime": "2026-01-01T00:00:00Z"})
-    };
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": "AsExpected", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let status = json!({"status": {"versions": [{"name": "operator", "version": version}],
         "conditions": [condition("Available", "True"), condition("Progressing", "False"), condition("Degraded", "False")]}});
     let path = format!("{OPERATORS}/{name}/status");
@@ -290,5 +298,7 @@ pub fn version(report: &Value) -> &str {
 
 /// Whether it is available at a version and at rest.
 pub fn is_at(report: &Value, wanted: &str) -> bool {
-    version(report) == wanted && condition(report, "Available").0 == "True" && condition(report, "Progressing").0 == "False"
+    version(report) == wanted
+        && condition(report, "Available").0 == "True"
+        && condition(report, "Progressing").0 == "False"
 }

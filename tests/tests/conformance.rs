@@ -71,15 +71,21 @@ fn each_manifest_rule_is_broken_by_a_folder_and_found_out_by_its_id() {
 fn the_folder_of_the_example_passes_and_the_command_says_so() {
     let run = lockstep(&["conformance", "--manifests", EXAMPLE]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.ends_with(&format!("{EXAMPLE}: 15 pass, 0 fail, 0 not seen, 1 not applicable\n")), "{}", run.stdout);
+    assert!(
+        run.stdout.ends_with(&format!("{EXAMPLE}: 15 pass, 0 fail, 0 not seen, 1 not applicable\n")),
+        "{}",
+        run.stdout
+    );
     let json: Value =
-        serde_json::from_str(&lockstep(&["conformance", "--manifests", EXAMPLE, "-o", "json"]).stdout).unwrap();
+        serde_json::from_str(&lockstep(&["conformance", "--manifests", EXAMPLE, "-o", "json"]).stdout)
+            .unwrap();
     assert_eq!((json["kind"].as_str(), json["passes"].as_bool()), (Some("ConformanceReport"), Some(true)));
 }
 
 #[test]
 fn exit_codes_tell_broken_from_not_checked() {
-    let folder = folders::BREACHES.iter().find(|breach| breach.id == "image-references-shipped").unwrap().folder();
+    let folder =
+        folders::BREACHES.iter().find(|breach| breach.id == "image-references-shipped").unwrap().folder();
     let text = folder.path().display().to_string();
     let bad = lockstep(&["conformance", "--manifests", &text]);
     assert_eq!(bad.code, 1, "{}", bad.stdout);
@@ -129,7 +135,11 @@ async fn the_command_watches_the_example_in_the_lab_and_finds_nothing_broken() {
         &[("KUBECONFIG", &stage.kubeconfig.display().to_string())],
     );
     assert_eq!(missing.code, 2, "{}", missing.stderr);
-    assert!(missing.stderr.contains("clusteroperator/nobody was not there within 1s; those that are: example"), "{}", missing.stderr);
+    assert!(
+        missing.stderr.contains("clusteroperator/nobody was not there within 1s; those that are: example"),
+        "{}",
+        missing.stderr
+    );
 }
 
 // === the page ===
@@ -159,5 +169,8 @@ fn the_page_lists_every_rule() {
         fs::write(&place, &wanted).unwrap();
     }
     let page = fs::read_to_string(&place).unwrap();
-    assert!(page == wanted, "docs/reference/conformance.md is out of date; LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test conformance");
+    assert!(
+        page == wanted,
+        "docs/reference/conformance.md is out of date; LOCKSTEP_BLESS=1 cargo test -p lockstep-tests --test conformance"
+    );
 }

@@ -15,8 +15,8 @@ use lockstep_lab::Clock;
 use lockstep_tests::cli::{lockstep, root};
 use lockstep_tests::clients::Call;
 use lockstep_tests::example_operator::{
-    CONFIG, Example, GREETER, REPORT, Stage, bring_manifests, build_release, condition, get, greeter_image, is_at,
-    report, until, version,
+    CONFIG, Example, GREETER, REPORT, Stage, bring_manifests, build_release, condition, get, greeter_image,
+    is_at, report, until, version,
 };
 use lockstep_tests::real::Real;
 use lockstep_tests::releases::{self, example};
@@ -26,7 +26,10 @@ use serde_json::{Value, json};
 async fn story(client: &Client, kubeconfig: &Path, folder: &Path) {
     bring_manifests(client).await;
     let first = Example::start(kubeconfig, folder, "1.0.0", "dns");
-    let waiting = until(client, "a first report", REPORT, |it| condition(it, "Progressing").1.contains("clusteroperator/dns")).await;
+    let waiting = until(client, "a first report", REPORT, |it| {
+        condition(it, "Progressing").1.contains("clusteroperator/dns")
+    })
+    .await;
     assert_eq!(condition(&waiting, "Progressing").0, "True");
     assert_eq!((condition(&waiting, "Available").0, version(&waiting)), ("False", ""));
     assert_eq!(get(client, GREETER).await, Value::Null, "it acts before its prerequisite is there");
@@ -68,10 +71,12 @@ async fn nothing_is_written_at_rest(client: &Client) {
 async fn update(client: &Client, kubeconfig: &Path, folder: &Path) {
     let server = Server::new(client.clone());
     let clock = Clock::real(1.0);
-    let watched =
-        tokio::spawn(async move { watch(&server, "example", Duration::from_secs(25), 1, move || clock.now()).await });
+    let watched = tokio::spawn(async move {
+        watch(&server, "example", Duration::from_secs(25), 1, move || clock.now()).await
+    });
     let second = Example::start(kubeconfig, folder, "1.1.0", "dns");
-    let waiting = until(client, "the second operator", REPORT, |it| condition(it, "Progressing").0 == "True").await;
+    let waiting =
+        until(client, "the second operator", REPORT, |it| condition(it, "Progressing").0 == "True").await;
     assert_eq!((version(&waiting), condition(&waiting, "Available").0), ("1.0.0", "True"));
     report(client, "dns", "1.1.0").await;
     until(client, "the new image", GREETER, |it| {
@@ -125,12 +130,16 @@ async fn config_that_cannot_be_is_told_and_the_greeter_goes_on() {
     };
     change("many").await;
     // For two minutes that is no lower quality of service; the message says it at once.
-    let told = until(client, "a word about it", REPORT, |it| condition(it, "Degraded").1.contains("many")).await;
+    let told =
+        until(client, "a word about it", REPORT, |it| condition(it, "Degraded").1.contains("many")).await;
     assert_eq!(condition(&told, "Degraded").0, "False", "{}", running.log());
     assert!(condition(&told, "Degraded").1.contains("write a number from 1 to 100"));
     change("3").await;
     until(client, "three replicas", GREETER, |it| it["spec"]["replicas"] == 3).await;
-    until(client, "the rest", REPORT, |it| is_at(it, "1.0.0") && !condition(it, "Degraded").1.contains("many")).await;
+    until(client, "the rest", REPORT, |it| {
+        is_at(it, "1.0.0") && !condition(it, "Degraded").1.contains("many")
+    })
+    .await;
 }
 
 /// Name and content of every file of a folder and its folders.
@@ -162,7 +171,10 @@ fn the_release_of_the_example_is_what_its_manifests_build_and_can_be_rehearsed()
         build_release("1.0.0", &place);
     }
     let (wanted, found) = (files(&built), files(&place));
-    assert!(wanted == found, "examples/releases/operator-example is out of date; LOCKSTEP_BLESS=1 writes it anew");
+    assert!(
+        wanted == found,
+        "examples/releases/operator-example is out of date; LOCKSTEP_BLESS=1 writes it anew"
+    );
     let (release, selection) = releases::load(&place);
     assert!(release.selected(&selection).count() > 10);
     let text = place.display().to_string();

@@ -30,7 +30,9 @@ pub(crate) fn run(args: &ConformanceArgs) -> anyhow::Result<Outcome> {
                 None => return Ok(Outcome::Interrupted),
             }
         }
-        (None, None) => return Err(UsageError("name a ClusterOperator, or give --manifests DIR".into()).into()),
+        (None, None) => {
+            return Err(UsageError("name a ClusterOperator, or give --manifests DIR".into()).into());
+        }
     };
     match args.output {
         ConformanceOutput::Text => output::print(&form::text(&subject, &findings))?,

@@ -30,7 +30,9 @@ pub enum FolderError {
     #[error("`{0}` holds no manifests: line {line}: {message}", line = .1.line, message = .1.message)]
     Yaml(PathBuf, YamlError),
     /// Nothing in it is a manifest.
-    #[error("`{0}` has no file that is read as a manifest; give the folder with the manifests of one operator")]
+    #[error(
+        "`{0}` has no file that is read as a manifest; give the folder with the manifests of one operator"
+    )]
     Empty(PathBuf),
 }
 
@@ -115,7 +117,7 @@ pub async fn watch(
     let mut trouble = None;
     while let Ok(Some(event)) = tokio::time::timeout_at(end, observer.streams.next()).await {
         match event {
-            Event::Object(object) => observer.note(object, clock()),
+            Event::Object(object) => observer.note(&object, clock()),
             Event::Trouble { refusal, .. } => trouble = Some(refusal),
             _ => {}
         }
@@ -145,7 +147,11 @@ fn operators() -> Resource {
 
 fn workloads() -> [Resource; 3] {
     let of = |kind, plural| Resource::new(group::APPS, "v1", kind, plural, true);
-    [of(kind::DEPLOYMENT, "deployments"), of(kind::DAEMON_SET, "daemonsets"), of(kind::STATEFUL_SET, "statefulsets")]
+    [
+        of(kind::DEPLOYMENT, "deployments"),
+        of(kind::DAEMON_SET, "daemonsets"),
+        of(kind::STATEFUL_SET, "statefulsets"),
+    ]
 }
 
 // === impl Observer ===
@@ -153,8 +159,13 @@ fn workloads() -> [Resource; 3] {
 impl Observer<'_> {
     fn follow(&mut self, resource: &Resource, namespace: Option<String>, field_selector: Option<String>) {
         let (api_version, kind) = (resource.api_version(), resource.kind.clone());
-        let what =
-            Watched { resource: resource.clone(), namespace, label_selector: None, field_selector, metadata_only: false };
+        let what = Watched {
+            resource: resource.clone(),
+            namespace,
+            label_selector: None,
+            field_selector,
+            metadata_only: false,
+        };
         let named = follow(self.server.clone(), what, self.seed).map(move |event| match event {
             // Entries of lists do not say what they are.
             Event::Object(mut object) => {
@@ -167,12 +178,14 @@ impl Observer<'_> {
         self.streams.push(named.boxed());
     }
 
-    fn note(&mut self, object: Value, at: Timestamp) {
-        let is_report = object::kind(&object) == kind::CLUSTER_OPERATOR;
+    fn note(&mut self, object: &Value, at: Timestamp) {
+        let is_report = object::kind(object) == kind::CLUSTER_OPERATOR;
         let list = if is_report { &mut self.history.reports } else { &mut self.history.workloads };
-        let is_same = |seen: &&Seen| object::name(&seen.object) == object::name(&object)
-            && object::namespace(&seen.object) == object::namespace(&object)
-            && object::kind(&seen.object) == object::kind(&object);
+        let is_same = |seen: &&Seen| {
+            object::name(&seen.object) == object::name(object)
+                && object::namespace(&seen.object) == object::namespace(object)
+                && object::kind(&seen.object) == object::kind(object)
+        };
         // A watch that begins anew gives again what is known.
         let is_known = list.iter().rev().find(is_same).is_some_and(|last| {
             last.object["metadata"]["resourceVersion"] == object["metadata"]["resourceVersion"]
@@ -182,7 +195,7 @@ impl Observer<'_> {
         }
         list.push(Seen { at, object: object.clone() });
         if is_report {
-            for namespace in namespaces(&object) {
+            for namespace in namespaces(object) {
                 if self.namespaces.insert(namespace.clone()) {
                     for resource in workloads() {
                         self.follow(&resource, Some(namespace.clone()), None);
@@ -213,7 +226,8 @@ async fn related(server: &Server, report: &Value) -> Vec<RelatedObject> {
     for entry in entries(report) {
         let [group, resource, namespace, name] =
             ["group", "resource", "namespace", "name"].map(|field| text(&entry[field]));
-        let resource_name = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+        let resource_name =
+            if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
         let called = match (namespace, name) {
             ("", "") => resource_name,
             ("", name) => format!("{resource_name} {name}"),

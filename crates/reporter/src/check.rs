@@ -25,7 +25,9 @@ pub enum Invalid {
     #[error("the version `{0}` is given twice; give every operand a name of its own")]
     RepeatedVersion(String),
     /// A resource is what an object is found by.
-    #[error("a related object of group `{group}` named `{name}` has no resource; give the plural, such as `deployments`")]
+    #[error(
+        "a related object of group `{group}` named `{name}` has no resource; give the plural, such as `deployments`"
+    )]
     NoResource {
         /// Its group.
         group: String,
@@ -57,7 +59,8 @@ pub enum Invalid {
 impl Report {
     /// Whether the fields are valid together.
     pub fn check(&self) -> Result<(), Invalid> {
-        let is_of_a_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
+        let is_of_a_name =
+            |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
         if self.name.is_empty() || !self.name.chars().all(is_of_a_name) {
             return Err(Invalid::Name(self.name.clone()));
         }

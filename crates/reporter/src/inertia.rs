@@ -75,8 +75,10 @@ mod tests {
     #[test]
     fn first_rule_that_fits_counts() {
         let second = Duration::from_secs;
-        let inertia =
-            Inertia::of(second(9)).exactly("NodeDegraded", second(1)).beginning("Node", second(2)).beginning("No", second(3));
+        let inertia = Inertia::of(second(9))
+            .exactly("NodeDegraded", second(1))
+            .beginning("Node", second(2))
+            .beginning("No", second(3));
         let with = |kind: &str| inertia.with(&Condition::new(kind, ConditionStatus::True)).as_secs();
         assert_eq!((with("NodeDegraded"), with("NodesDegraded"), with("NoDegraded")), (1, 2, 3));
         assert_eq!((with("PodDegraded"), with("XNodeDegraded")), (9, 9));

@@ -46,7 +46,11 @@ pub struct Missing {
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
     /// The time is over.
-    #[error("after {limit:?} still waiting for {}; `kubectl describe clusteroperator {}` says why", tell(missing), first(missing))]
+    #[error(
+        "after {limit:?} still waiting for {}; `kubectl describe clusteroperator {}` says why",
+        tell(missing),
+        first(missing)
+    )]
     Limit {
         /// How long was waited.
         limit: Duration,
@@ -85,7 +89,12 @@ impl Prerequisites {
 
     /// An operator has to report this version of one of its operands.
     #[must_use]
-    pub fn operand(self, operator: impl Into<String>, name: impl Into<String>, version: impl Into<String>) -> Self {
+    pub fn operand(
+        self,
+        operator: impl Into<String>,
+        name: impl Into<String>,
+        version: impl Into<String>,
+    ) -> Self {
         self.need(operator.into(), What::Version { name: name.into(), version: version.into() })
     }
 
@@ -104,7 +113,10 @@ impl Prerequisites {
     pub fn missing<'a>(&self, operators: impl IntoIterator<Item = &'a ClusterOperator>) -> Vec<Missing> {
         let operators: BTreeMap<&str, &ClusterOperator> =
             operators.into_iter().map(|operator| (operator.metadata.name.as_str(), operator)).collect();
-        self.needs.iter().filter_map(|need| need.missing(operators.get(need.operator.as_str()).copied())).collect()
+        self.needs
+            .iter()
+            .filter_map(|need| need.missing(operators.get(need.operator.as_str()).copied()))
+            .collect()
     }
 
     /// Waits until all of it is reported, or the limit is over; `told` hears what is missing whenever that changes.
@@ -133,7 +145,9 @@ impl Prerequisites {
             if Instant::now() >= end {
                 return Err(match (trouble, last) {
                     (Some(source), _) => WaitError::Unanswered { limit, source },
-                    (None, missing) => WaitError::Limit { limit, missing: missing.unwrap_or_else(|| self.missing([])) },
+                    (None, missing) => {
+                        WaitError::Limit { limit, missing: missing.unwrap_or_else(|| self.missing([])) }
+                    }
                 });
             }
         }
@@ -202,7 +216,9 @@ impl Need {
         match &self.what {
             What::Version { name, version } => match live.status.version(name) {
                 Some(reported) if reported == version => None,
-                Some(reported) => missing(format!("reports version `{name}` {reported}, {version} is needed")),
+                Some(reported) => {
+                    missing(format!("reports version `{name}` {reported}, {version} is needed"))
+                }
                 None => missing(format!("reports no version `{name}`, {version} is needed")),
             },
             What::Available => match live.status.conditions.status(condition::AVAILABLE) {
@@ -249,7 +265,8 @@ mod tests {
 
     #[test]
     fn whatever_is_missing_is_told_with_what_is_there() {
-        let needs = Prerequisites::new().version("dns", "1.1.0").operand("dns", "coredns", "9").available("dns");
+        let needs =
+            Prerequisites::new().version("dns", "1.1.0").operand("dns", "coredns", "9").available("dns");
         assert_eq!(texts(&needs, &[]), vec!["clusteroperator/dns, which is not there yet"; 3]);
         assert_eq!(
             texts(&needs, &[dns("1.0.0", ConditionStatus::False)]),

@@ -38,13 +38,17 @@ pub enum PublishError {
         source: Invalid,
     },
     /// The kind is not there; whoever brings the platform brings it.
-    #[error("clusteroperator/{name}: the API server serves no ClusterOperators yet; apply their definition, then try again")]
+    #[error(
+        "clusteroperator/{name}: the API server serves no ClusterOperators yet; apply their definition, then try again"
+    )]
     NoSuchKind {
         /// Which one.
         name: String,
     },
     /// Somebody else writes faster.
-    #[error("clusteroperator/{name} was changed by others {tries} times while it was written; look for a second operator that reports it")]
+    #[error(
+        "clusteroperator/{name} was changed by others {tries} times while it was written; look for a second operator that reports it"
+    )]
     Contended {
         /// Which one.
         name: String,
@@ -123,7 +127,9 @@ impl Reporter {
         match call(&self.client, Method::POST, CLUSTER_OPERATORS, Some(&fresh)).await {
             Ok(object) => Ok(object),
             Err(error) if error.code() == 409 => Err(Stumble::Conflict),
-            Err(error) if error.code() == 404 => Err(PublishError::NoSuchKind { name: name.to_owned() }.into()),
+            Err(error) if error.code() == 404 => {
+                Err(PublishError::NoSuchKind { name: name.to_owned() }.into())
+            }
             Err(error) => Err(failed("creating", name, error)),
         }
     }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use lockstep_api::names::{condition, object, reason};
-use lockstep_api::{ClusterOperatorStatus, Condition, ConditionStatus, Conditions, ObjectReference, OperandVersion};
+use lockstep_api::{
+    ClusterOperatorStatus, Condition, ConditionStatus, Conditions, ObjectReference, OperandVersion,
+};
 use serde_json::{Map, Value};
 
 use crate::{Inertia, Invalid, Rollout, union};
@@ -153,7 +155,11 @@ impl Report {
     /// Conditions, versions and fields that this report does not know stay as they are.
     ///
     /// *Errors*: a report whose fields are not valid together gives no status at all.
-    pub fn over(&self, live: &ClusterOperatorStatus, now: Timestamp) -> Result<ClusterOperatorStatus, Invalid> {
+    pub fn over(
+        &self,
+        live: &ClusterOperatorStatus,
+        now: Timestamp,
+    ) -> Result<ClusterOperatorStatus, Invalid> {
         self.check()?;
         let mut status = live.clone();
         status.conditions.merge(self.conditions(live, now), now);
@@ -180,11 +186,13 @@ impl Report {
             if let Some(said) = self.said.find(kind) {
                 return Some(Condition { last_transition_time: None, ..said.clone() });
             }
-            let mut parts: Vec<Condition> = self.parts.iter().filter(|part| part.kind.ends_with(kind)).cloned().collect();
+            let mut parts: Vec<Condition> =
+                self.parts.iter().filter(|part| part.kind.ends_with(kind)).cloned().collect();
             if *kind == condition::PROGRESSING {
                 parts.extend(self.operands.iter().map(|operand| operand.part(live)));
             }
-            let inertia = (*kind == condition::DEGRADED && !live.conditions.is_true(kind)).then_some(&self.inertia);
+            let inertia =
+                (*kind == condition::DEGRADED && !live.conditions.is_true(kind)).then_some(&self.inertia);
             (is_reported || !parts.is_empty()).then(|| union(kind, good, &parts, inertia, now))
         });
         let others = self.said.iter().filter(|said| REPORTED.iter().all(|(kind, ..)| said.kind != *kind));

@@ -14,7 +14,10 @@ fn empty() -> ClusterOperatorStatus {
 }
 
 fn reporting(versions: &[(&str, &str)]) -> ClusterOperatorStatus {
-    ClusterOperatorStatus { versions: versions.iter().map(|(name, text)| version(*name, *text)).collect(), ..empty() }
+    ClusterOperatorStatus {
+        versions: versions.iter().map(|(name, text)| version(*name, *text)).collect(),
+        ..empty()
+    }
 }
 
 fn underway() -> Rollout {
@@ -39,7 +42,8 @@ fn operator_version_stays_until_every_operand_has_moved() {
         report.operand("server", "1.1.0", server).operand("agent", "1.1.0", agent).over(&live, at(9)).unwrap()
     };
     let versions = |status: &ClusterOperatorStatus| {
-        ["operator", "operator-image", "server", "agent"].map(|name| status.version(name).unwrap_or("-").to_owned())
+        ["operator", "operator-image", "server", "agent"]
+            .map(|name| status.version(name).unwrap_or("-").to_owned())
     };
     assert_eq!(versions(&report(underway(), underway())), ["1.0.0", "-", "1.0.0", "1.0.0"]);
     assert_eq!(versions(&report(Rollout::Done, underway())), ["1.0.0", "-", "1.1.0", "1.0.0"]);
@@ -54,7 +58,8 @@ fn nothing_is_reported_of_a_first_version_that_is_not_there_yet() {
 
 #[test]
 fn an_operand_that_is_not_ready_for_a_moment_neither_goes_back_nor_progresses() {
-    let report = Report::new("example", "1.1.0").operand("server", "1.1.0", Rollout::Unready("1 of 2".into()));
+    let report =
+        Report::new("example", "1.1.0").operand("server", "1.1.0", Rollout::Unready("1 of 2".into()));
     let before = reporting(&[("operator", "1.1.0"), ("server", "1.1.0")]);
     let status = report.over(&before, at(9)).unwrap();
     assert_eq!((status.version("operator"), status.version("server")), (Some("1.1.0"), Some("1.1.0")));
@@ -77,7 +82,10 @@ fn versions_of_others_stay_and_a_repeated_one_of_ours_goes() {
 fn core_conditions_are_always_there_and_optional_ones_when_somebody_said_them() {
     let status = Report::new("example", "1").over(&empty(), at(9)).unwrap();
     assert_eq!(statuses(&status), ["Degraded=Unknown", "Progressing=Unknown", "Available=Unknown"]);
-    let said = Report::new("example", "1").not_upgradeable("Old", "Move the data first").over(&status, at(10)).unwrap();
+    let said = Report::new("example", "1")
+        .not_upgradeable("Old", "Move the data first")
+        .over(&status, at(10))
+        .unwrap();
     assert_eq!(statuses(&said)[3], "Upgradeable=False");
     // A word that is no longer said must not hold the cluster for ever.
     let silent = Report::new("example", "1").over(&said, at(11)).unwrap();
@@ -103,7 +111,10 @@ fn time_moves_with_the_status_alone() {
 #[test]
 fn the_same_report_later_is_the_same_status() {
     let parts = parts(&[("ServerAvailable", True), ("ServerDegraded", False)], 1);
-    let report = Report::new("example", "1").parts(&parts).operand("server", "1", Rollout::Done).related("", "pods", "a", "");
+    let report = Report::new("example", "1")
+        .parts(&parts)
+        .operand("server", "1", Rollout::Done)
+        .related("", "pods", "a", "");
     let first = report.over(&empty(), at(10)).unwrap();
     assert_eq!(report.over(&first, at(1000)).unwrap(), first);
     let read_back = serde_json::from_value(serde_json::to_value(&first).unwrap()).unwrap();
@@ -120,8 +131,11 @@ fn conditions_and_fields_of_others_stay() {
     .unwrap();
     let status = Report::new("example", "1").related("", "pods", "a", "").over(&live, at(9)).unwrap();
     let written = serde_json::to_value(&status).unwrap();
-    assert_eq!(written["conditions"][0], json!({"type": "RecentBackup", "status": "True",
-        "lastTransitionTime": "1970-01-01T00:00:01Z", "x": 1}));
+    assert_eq!(
+        written["conditions"][0],
+        json!({"type": "RecentBackup", "status": "True",
+        "lastTransitionTime": "1970-01-01T00:00:01Z", "x": 1})
+    );
     assert_eq!(written["relatedObjects"][0]["y"], json!(2));
     assert_eq!((&written["extension"], &written["future"]), (&json!({"z": 3}), &json!(4)));
 }

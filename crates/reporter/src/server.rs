@@ -46,7 +46,8 @@ pub(crate) async fn call<T: DeserializeOwned>(
     path: &str,
     body: Option<&ClusterOperator>,
 ) -> Result<T, CallError> {
-    let request = Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, "application/json");
+    let request =
+        Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, "application/json");
     let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
     let answer = tokio::time::timeout(PATIENCE, client.request(request.body(body)?)).await;
     answer.map_err(|_| CallError::TooLate)?.map_err(|error| CallError::Refused(Box::new(error)))

@@ -35,7 +35,8 @@ pub fn union<'a>(
         return Condition::new(kind, good.clone()).because(reason::AS_EXPECTED, message);
     }
     let opposite = opposite(good);
-    let status = if bad.iter().any(|part| part.status == opposite) { opposite } else { ConditionStatus::Unknown };
+    let status =
+        if bad.iter().any(|part| part.status == opposite) { opposite } else { ConditionStatus::Unknown };
     Condition::new(kind, status).because(reasons(kind, &bad), messages(&bad))
 }
 

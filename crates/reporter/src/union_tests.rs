@@ -14,7 +14,10 @@ fn now() -> Timestamp {
 /// A part with its age in seconds.
 fn part(kind: &str, status: ConditionStatus, age: i64, reason: &str, message: &str) -> Condition {
     let since = now() - SignedDuration::from_secs(age);
-    Condition { last_transition_time: Some(since.into()), ..Condition::new(kind, status).because(reason, message) }
+    Condition {
+        last_transition_time: Some(since.into()),
+        ..Condition::new(kind, status).because(reason, message)
+    }
 }
 
 fn inertia() -> Inertia {
@@ -55,7 +58,12 @@ fn degraded() -> Vec<Vector> {
         ),
         (
             "one that is old for its rule takes the young one with it",
-            vec![quiet("TypeADegraded", DAY), b(True), quiet("TypeCDegraded", 3 * MINUTE), d(True, 3 * MINUTE)],
+            vec![
+                quiet("TypeADegraded", DAY),
+                b(True),
+                quiet("TypeCDegraded", 3 * MINUTE),
+                d(True, 3 * MINUTE),
+            ],
             (
                 True,
                 "TypeB::TypeD",
@@ -137,6 +145,8 @@ fn a_part_from_the_future_is_young_and_one_without_a_time_old() {
 
 #[test]
 fn a_part_exactly_as_old_as_its_patience_is_still_young() {
-    let of = |age| union("Degraded", &False, [&part("ADegraded", True, age, "", "")], Some(&inertia()), now()).status;
+    let of = |age| {
+        union("Degraded", &False, [&part("ADegraded", True, age, "", "")], Some(&inertia()), now()).status
+    };
     assert_eq!((of(2 * MINUTE), of(2 * MINUTE + 1)), (False, True));
 }

@@ -52,7 +52,13 @@ fn api(client: &Client, group: &str, kind: &str, namespace: &str) -> Api<Dynamic
 }
 
 /// The live object; `Null` when there is none.
-pub(crate) async fn get(client: &Client, group: &str, kind: &str, namespace: &str, name: &str) -> anyhow::Result<Value> {
+pub(crate) async fn get(
+    client: &Client,
+    group: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> anyhow::Result<Value> {
     let found = api(client, group, kind, namespace).get_opt(name).await;
     let found = found.with_context(|| format!("reading {kind} {namespace}/{name}"))?;
     Ok(found.map(serde_json::to_value).transpose()?.unwrap_or(Value::Null))

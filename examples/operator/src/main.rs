@@ -38,7 +38,8 @@ async fn main() -> anyhow::Result<()> {
     let settings = Settings::from_environment()?;
     let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
-    let config = kube::Config::infer().await.context("finding the cluster; set KUBECONFIG, or run in a Pod")?;
+    let config =
+        kube::Config::infer().await.context("finding the cluster; set KUBECONFIG, or run in a Pod")?;
     let client = Client::try_from(config).context("making a client")?;
     log(&format!("example-operator {}", settings.version));
     tokio::select! {
@@ -97,15 +98,14 @@ async fn wait_for_prerequisite(
             let _ = wake.try_send(());
         };
         match settings.prerequisites().wait(&client, PREREQUISITE_LIMIT, told).await {
-            Ok(()) => break,
+            // Whoever has begun does not stop because the other one moves on.
+            Ok(()) => return,
             Err(error) => {
                 gate.send_replace(Some(Err(pass::Wait { text: error.to_string(), is_too_long: true })));
                 let _ = wake.try_send(());
             }
         }
     }
-    // Whoever has begun does not stop because the other one moves on.
-    std::future::pending().await
 }
 
 fn failed(error: &anyhow::Error, pause: &mut Duration) -> Duration {
@@ -120,7 +120,11 @@ fn tell(published: &Published) {
         let status = &published.object().status;
         let conditions: Vec<String> =
             status.conditions.iter().map(|found| format!("{}={}", found.kind, found.status)).collect();
-        log(&format!("reported {} {}", status.version("operator").unwrap_or("no version"), conditions.join(" ")));
+        log(&format!(
+            "reported {} {}",
+            status.version("operator").unwrap_or("no version"),
+            conditions.join(" ")
+        ));
     }
 }
 

@@ -18,27 +18,27 @@ pub(crate) fn config_map(config: &Config) -> Value {
 pub(crate) fn deployment(config: &Config, settings: &Settings) -> Value {
     let labels = json!({"app": NAME});
     json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": labels},
-        "spec": {
-            "replicas": config.replicas,
-            "selector": {"matchLabels": labels},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-            "template": {
-                "metadata": {"labels": labels, "annotations": {"example.lockstep.dev/greeting": config.greeting}},
-                "spec": {
-                    "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
-                    "containers": [{
-                        "name": NAME,
-                        "image": settings.operand_image,
-                        "envFrom": [{"configMapRef": {"name": NAME}}],
-                        "resources": {"requests": {"cpu": "5m", "memory": "10Mi"}},
-                        "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
-                            "capabilities": {"drop": ["ALL"]}},
-                        "terminationMessagePolicy": "FallbackToLogsOnError",
-                    }],
-                },
+    "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": labels},
+    "spec": {
+        "replicas": config.replicas,
+        "selector": {"matchLabels": labels},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        "template": {
+            "metadata": {"labels": labels, "annotations": {"example.lockstep.dev/greeting": config.greeting}},
+            "spec": {
+                "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [{
+                    "name": NAME,
+                    "image": settings.operand_image,
+                    "envFrom": [{"configMapRef": {"name": NAME}}],
+                    "resources": {"requests": {"cpu": "5m", "memory": "10Mi"}},
+                    "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                        "capabilities": {"drop": ["ALL"]}},
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
+                }],
             },
-        }})
+        },
+    }})
 }
 
 /// Whether everything that is wanted stands in the live object, whatever else does.
@@ -48,7 +48,8 @@ pub(crate) fn is_within(wanted: &Value, live: &Value) -> bool {
             wanted.iter().all(|(key, wanted)| live.get(key).is_some_and(|live| is_within(wanted, live)))
         }
         (Value::Array(wanted), Value::Array(live)) => {
-            wanted.len() == live.len() && wanted.iter().zip(live).all(|(wanted, live)| is_within(wanted, live))
+            wanted.len() == live.len()
+                && wanted.iter().zip(live).all(|(wanted, live)| is_within(wanted, live))
         }
         (wanted, live) => wanted == live,
     }

@@ -30,7 +30,9 @@ impl Settings {
     pub(crate) fn from_environment() -> anyhow::Result<Self> {
         let variable = |name: &str| {
             let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-            value.with_context(|| format!("the variable {name} is not set; manifests/03_deployment.yaml sets it"))
+            value.with_context(|| {
+                format!("the variable {name} is not set; manifests/03_deployment.yaml sets it")
+            })
         };
         Ok(Self {
             version: variable("OPERATOR_IMAGE_VERSION")?,
@@ -79,6 +81,9 @@ mod tests {
         assert_eq!(read(json!(null)), Ok(Config { greeting: "Hello".into(), replicas: 2 }));
         let asked = Config { greeting: "Moin".into(), replicas: 3 };
         assert_eq!(read(json!({"greeting": "Moin", "replicas": "3"})), Ok(asked));
-        assert_eq!(read(json!({"replicas": "0"})), Err("replicas is `0`; write a number from 1 to 100".into()));
+        assert_eq!(
+            read(json!({"replicas": "0"})),
+            Err("replicas is `0`; write a number from 1 to 100".into())
+        );
     }
 }

@@ -32,13 +32,15 @@ pub(crate) struct Actor {
 
 /// Plays a script, watches it, and judges what was seen.
 pub(crate) fn play(script: Script) -> Vec<Finding> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let clock = Arc::new(Clock::simulated());
         let lab = Lab::new(LabOptions { clock: Arc::clone(&clock), ..LabOptions::default() });
         let client = lab.client();
         bring_manifests(&client).await;
-        let mut actor = Actor { client: client.clone(), clock: Arc::clone(&clock), name: "actor", status: json!({}) };
+        let mut actor =
+            Actor { client: client.clone(), clock: Arc::clone(&clock), name: "actor", status: json!({}) };
         actor.begin().await;
         let server = Server::new(client);
         let watched = watch(&server, "actor", SPAN, 1, || clock.now());
@@ -94,7 +96,8 @@ impl Actor {
 
     /// Asks for another image.
     pub(crate) async fn roll_out(&self, image: &str) {
-        let change = json!({"spec": {"template": {"spec": {"containers": [{"name": "actor", "image": image}]}}}});
+        let change =
+            json!({"spec": {"template": {"spec": {"containers": [{"name": "actor", "image": image}]}}}});
         self.patch(&format!("{DEPLOYMENTS}/actor"), &change).await;
     }
 

@@ -28,13 +28,19 @@ const RBAC: &str = "01_rbac.yaml";
 
 pub(crate) const BREACHES: &[Breach] = &[
     Breach { id: "namespace-shipped", change: Remove("00_namespaces.yaml") },
-    Breach { id: "roles-shipped", change: Replace(RBAC, "  kind: Role\n  name: example-operator", "  kind: Role\n  name: another") },
+    Breach {
+        id: "roles-shipped",
+        change: Replace(RBAC, "  kind: Role\n  name: example-operator", "  kind: Role\n  name: another"),
+    },
     Breach {
         id: "service-account-bound",
         change: Replace(DEPLOYMENT, "serviceAccountName: example-operator", "serviceAccountName: nobody"),
     },
     Breach { id: "deployment-shipped", change: Remove(DEPLOYMENT) },
-    Breach { id: "clusteroperator-shipped", change: Replace(OPERATOR, "config.openshift.io/v1", "operatorstatus.openshift.io/v1") },
+    Breach {
+        id: "clusteroperator-shipped",
+        change: Replace(OPERATOR, "config.openshift.io/v1", "operatorstatus.openshift.io/v1"),
+    },
     Breach {
         id: "config-shipped",
         change: Replace(
@@ -47,11 +53,19 @@ pub(crate) const BREACHES: &[Breach] = &[
     Breach { id: "versions-listed", change: Replace(OPERATOR, "- name: operator\n", "- name: something\n") },
     Breach {
         id: "version-follows-release",
-        change: Replace(OPERATOR, "- name: operator\n    version: \"0.0.1-snapshot\"", "- name: operator\n    version: \"7\""),
+        change: Replace(
+            OPERATOR,
+            "- name: operator\n    version: \"0.0.1-snapshot\"",
+            "- name: operator\n    version: \"7\"",
+        ),
     },
     Breach {
         id: "conditions-left-out",
-        change: Replace(OPERATOR, "status:\n", "status:\n  conditions:\n  - type: Available\n    status: \"True\"\n"),
+        change: Replace(
+            OPERATOR,
+            "status:\n",
+            "status:\n  conditions:\n  - type: Available\n    status: \"True\"\n",
+        ),
     },
     Breach {
         id: "manifests-included",
@@ -60,8 +74,14 @@ pub(crate) const BREACHES: &[Breach] = &[
     Breach { id: "clusteroperator-after-deployment", change: Rename(OPERATOR, "02_clusteroperator.yaml") },
     Breach { id: "namespace-first", change: Rename("00_namespaces.yaml", "99_namespaces.yaml") },
     Breach { id: "files-read", change: Rename("02_config.yaml", "02_config.yaml.bak") },
-    Breach { id: "related-objects-shipped", change: Replace(OPERATOR, "resource: namespaces", "resource: secrets") },
-    Breach { id: "related-namespaces-shipped", change: Replace(OPERATOR, "name: openshift-example\n", "name: another\n") },
+    Breach {
+        id: "related-objects-shipped",
+        change: Replace(OPERATOR, "resource: namespaces", "resource: secrets"),
+    },
+    Breach {
+        id: "related-namespaces-shipped",
+        change: Replace(OPERATOR, "name: openshift-example\n", "name: another\n"),
+    },
 ];
 
 // === impl Breach ===

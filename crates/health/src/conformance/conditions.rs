@@ -88,9 +88,14 @@ fn core_conditions(history: &History) -> Outcome {
     each(history, |report| {
         let missing = CORE.iter().filter(|kind| Condition::find(report, kind).is_none());
         // Whoever applies a release creates the object before the operator is there.
-        let is_blank = list(&report["status"]["conditions"]).is_empty() && list(&report["status"]["versions"]).is_empty();
+        let is_blank = list(&report["status"]["conditions"]).is_empty()
+            && list(&report["status"]["versions"]).is_empty();
         let is_last = history.last() == Some(report);
-        if is_blank && !is_last { Vec::new() } else { missing.map(|kind| format!("{kind} is missing")).collect() }
+        if is_blank && !is_last {
+            Vec::new()
+        } else {
+            missing.map(|kind| format!("{kind} is missing")).collect()
+        }
     })
 }
 
@@ -122,18 +127,24 @@ pub(super) fn wrong_versions(operator: &Value, called: &str) -> Vec<String> {
         wrong.push(format!("{called}: there is no version `operator`"));
     }
     let repeated = count.iter().filter(|(_, count)| **count > 1);
-    wrong.extend(repeated.map(|(name, count)| format!("{called}: the version `{name}` stands there {count} times")));
+    wrong.extend(
+        repeated.map(|(name, count)| format!("{called}: the version `{name}` stands there {count} times")),
+    );
     let empty = versions.iter().filter(|entry| text(&entry["version"]).is_empty());
     wrong.extend(empty.map(|entry| format!("{called}: the version `{}` is empty", text(&entry["name"]))));
     wrong
 }
 
 fn operator_version(history: &History) -> Outcome {
-    let is_available = |report: &Value| Condition::find(report, condition::AVAILABLE).is_some_and(|found| found.is_true());
+    let is_available =
+        |report: &Value| Condition::find(report, condition::AVAILABLE).is_some_and(|found| found.is_true());
     if !history.reports.iter().any(|seen| is_available(&seen.object)) {
         return Outcome::not_seen("it never was available; watch until it is");
     }
-    each(history, |report| if is_available(report) { wrong_versions(report, "status.versions") } else { Vec::new() })
+    each(
+        history,
+        |report| if is_available(report) { wrong_versions(report, "status.versions") } else { Vec::new() },
+    )
 }
 
 /// The status of a condition that is bad news.
@@ -146,7 +157,9 @@ fn bad(kind: &str) -> Option<&'static str> {
 }
 
 fn bad_news_explained(history: &History) -> Outcome {
-    let news = |found: &Condition<'_>| bad(found.kind).is_some_and(|bad| found.status == bad || found.status == "Unknown");
+    let news = |found: &Condition<'_>| {
+        bad(found.kind).is_some_and(|bad| found.status == bad || found.status == "Unknown")
+    };
     if !history.reports.iter().any(|seen| conditions(&seen.object).any(|found| news(&found))) {
         return Outcome::not_seen("there was no bad news; watch an update or a failure");
     }
@@ -191,7 +204,13 @@ fn messages_steady(history: &History) -> Outcome {
         }
         steady += 1;
         if before.message != after.message && masked(before.message) == masked(after.message) {
-            let line = format!("{}: {} says `{}`, before `{}`", pair.at.strftime("%H:%M:%SZ"), after.kind, after.message, before.message);
+            let line = format!(
+                "{}: {} says `{}`, before `{}`",
+                pair.at.strftime("%H:%M:%SZ"),
+                after.kind,
+                after.message,
+                before.message
+            );
             kinds.entry(after.kind).or_default().push(line);
         }
     }

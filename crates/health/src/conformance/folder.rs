@@ -42,8 +42,9 @@ impl Folder {
     pub fn new(files: impl IntoIterator<Item = ManifestFile>) -> Self {
         let mut all: Vec<ManifestFile> = files.into_iter().collect();
         all.sort_by(|one, other| one.name.as_bytes().cmp(other.name.as_bytes()));
-        let (files, unread): (Vec<ManifestFile>, Vec<ManifestFile>) =
-            all.into_iter().partition(|file| Self::is_read(&file.name) || file.name == file::IMAGE_REFERENCES);
+        let (files, unread): (Vec<ManifestFile>, Vec<ManifestFile>) = all
+            .into_iter()
+            .partition(|file| Self::is_read(&file.name) || file.name == file::IMAGE_REFERENCES);
         Self { files, unread: unread.into_iter().map(|file| file.name).collect() }
     }
 
@@ -104,12 +105,12 @@ impl<'a> Placed<'a> {
     }
 
     /// The Pod that a workload makes.
-    pub(super) fn pod(&self) -> &'a Value {
+    pub(super) fn pod(self) -> &'a Value {
         &self.object["spec"]["template"]["spec"]
     }
 
     /// All containers of the Pod that a workload makes.
-    pub(super) fn containers(&self) -> impl Iterator<Item = &'a Value> {
+    pub(super) fn containers(self) -> impl Iterator<Item = &'a Value> {
         let pod = self.pod();
         list(&pod["initContainers"]).iter().chain(list(&pod["containers"]))
     }

@@ -92,8 +92,13 @@ impl History {
     /// Whether a workload changed or was on its way between two moments, or a little before and after.
     pub(super) fn is_moving(&self, from: Timestamp, to: Timestamp) -> bool {
         let (from, to) = (from - APART, to + APART);
-        let changes = self.workloads.iter().any(|seen| seen.at > self.begin && seen.at >= from && seen.at <= to);
-        changes || self.workloads.iter().any(|seen| seen.at < to && moving(&seen.object).is_some() && self.until(seen) > from)
+        let changes =
+            self.workloads.iter().any(|seen| seen.at > self.begin && seen.at >= from && seen.at <= to);
+        changes
+            || self
+                .workloads
+                .iter()
+                .any(|seen| seen.at < to && moving(&seen.object).is_some() && self.until(seen) > from)
     }
 
     /// The workloads that were still on their way at a moment, each with a sentence.

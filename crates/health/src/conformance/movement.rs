@@ -104,7 +104,9 @@ fn version_after_operands(history: &History) -> Outcome {
         return Outcome::not_applicable("there are no workloads in its namespaces");
     }
     let early = history.moves().flat_map(|(seen, _, new)| {
-        history.on_their_way(seen.at).map(move |why| format!("{}: the version became {new}, but {why}", clock(seen.at)))
+        history
+            .on_their_way(seen.at)
+            .map(move |why| format!("{}: the version became {new}, but {why}", clock(seen.at)))
     });
     Outcome::of(early.collect())
 }
@@ -115,7 +117,8 @@ fn version_when_available(history: &History) -> Outcome {
     }
     let bad = history.moves().filter(|(seen, ..)| !is_true(&seen.object, condition::AVAILABLE));
     let bad = bad.map(|(seen, _, new)| {
-        let status = Condition::find(&seen.object, condition::AVAILABLE).map_or("missing", |found| found.status);
+        let status =
+            Condition::find(&seen.object, condition::AVAILABLE).map_or("missing", |found| found.status);
         format!("{}: the version became {new} while Available was {status}", clock(seen.at))
     });
     Outcome::of(bad.collect())
@@ -128,10 +131,14 @@ fn progressing_while_moving(history: &History) -> Outcome {
     for (seen, old, new) in history.moves() {
         if history.is_moving(since, seen.at) {
             is_seen = true;
-            let on_the_way = history.reports.iter().filter(|report| report.at >= since && report.at <= seen.at);
+            let on_the_way =
+                history.reports.iter().filter(|report| report.at >= since && report.at <= seen.at);
             if !on_the_way.into_iter().any(|report| is_true(&report.object, condition::PROGRESSING)) {
                 let old = if old.is_empty() { "nothing" } else { old };
-                silent.push(format!("{}: the version went from {old} to {new} without Progressing=True", clock(seen.at)));
+                silent.push(format!(
+                    "{}: the version went from {old} to {new} without Progressing=True",
+                    clock(seen.at)
+                ));
             }
         }
         since = seen.at;
@@ -146,9 +153,13 @@ fn steady_without_progressing(history: &History) -> Outcome {
     if !history.reports.iter().any(|seen| is_at_rest(&seen)) {
         return Outcome::not_seen("Progressing never was False; watch it at rest");
     }
-    let begins = history.changes().filter(|change| change.after.kind == condition::PROGRESSING && change.after.is_true());
+    let begins = history
+        .changes()
+        .filter(|change| change.after.kind == condition::PROGRESSING && change.after.is_true());
     let idle = begins.filter_map(|change| {
-        let end = history.changes().find(|later| later.after.kind == condition::PROGRESSING && later.at > change.at);
+        let end = history
+            .changes()
+            .find(|later| later.after.kind == condition::PROGRESSING && later.at > change.at);
         let end = end.map_or(history.end, |later| later.at);
         let version = |at: Timestamp| {
             let seen = history.reports.iter().rev().find(|seen| seen.at <= at);
@@ -156,8 +167,12 @@ fn steady_without_progressing(history: &History) -> Outcome {
         };
         let is_still = !history.is_moving(change.at, end) && version(change.at) == version(end);
         is_still.then(|| {
-            let why = if change.after.message.is_empty() { change.after.reason } else { change.after.message };
-            format!("{}: Progressing became True ({why}), but neither a workload nor a version moved", clock(change.at))
+            let why =
+                if change.after.message.is_empty() { change.after.reason } else { change.after.message };
+            format!(
+                "{}: Progressing became True ({why}), but neither a workload nor a version moved",
+                clock(change.at)
+            )
         })
     });
     Outcome::of(idle.collect())
@@ -184,14 +199,22 @@ fn progress_ends(history: &History) -> Outcome {
             (Some(start), is_still) => {
                 if at.duration_since(start) > limit {
                     let minutes = at.duration_since(start).as_mins();
-                    slow.push(format!("{}: Progressing has been True for {minutes} minutes, since {}", clock(at), clock(start)));
+                    slow.push(format!(
+                        "{}: Progressing has been True for {minutes} minutes, since {}",
+                        clock(at),
+                        clock(start)
+                    ));
                 }
                 since = is_still.then_some(start);
             }
             (None, false) => {}
         }
     }
-    if was_seen { Outcome::of(slow.pop().into_iter().collect()) } else { Outcome::not_seen("Progressing never was True") }
+    if was_seen {
+        Outcome::of(slow.pop().into_iter().collect())
+    } else {
+        Outcome::not_seen("Progressing never was True")
+    }
 }
 
 fn available_while_moving(history: &History) -> Outcome {
@@ -200,7 +223,14 @@ fn available_while_moving(history: &History) -> Outcome {
     };
     let lost = history.changes().filter(is_loss).filter(|change| history.is_moving(change.at, change.at));
     let lost: Vec<String> = lost
-        .map(|change| format!("{}: Available became {} during a rollout: {}", clock(change.at), change.after.status, change.after.message))
+        .map(|change| {
+            format!(
+                "{}: Available became {} during a rollout: {}",
+                clock(change.at),
+                change.after.status,
+                change.after.message
+            )
+        })
         .collect();
     if lost.is_empty() && !history.is_moving(history.begin, history.end) {
         return Outcome::not_seen("nothing was rolled out; watch an update");
@@ -213,9 +243,9 @@ fn no_flapping(history: &History) -> Outcome {
     let flapping = kinds.iter().filter_map(|kind| {
         let times: Vec<Timestamp> =
             history.changes().filter(|change| change.after.kind == *kind).map(|change| change.at).collect();
-        let span = times.windows(CHANGES + 1).find(|span| {
-            matches!(span, [first, .., last] if last.duration_since(*first) <= SPAN)
-        })?;
+        let span = times
+            .windows(CHANGES + 1)
+            .find(|span| matches!(span, [first, .., last] if last.duration_since(*first) <= SPAN))?;
         let [first, .., last] = span else { return None };
         let seconds = last.duration_since(*first).as_secs();
         Some(format!("{kind} changed {} times within {seconds} s, from {} on", span.len(), clock(*first)))
@@ -234,9 +264,18 @@ fn degraded_lasts(history: &History) -> Outcome {
         } else if let Some(start) = since.take() {
             let lasted = change.at.duration_since(start);
             if lasted < MOMENT {
-                short.push(format!("{}: Degraded was True for {} s only: {}", clock(start), lasted.as_secs(), change.before.message));
+                short.push(format!(
+                    "{}: Degraded was True for {} s only: {}",
+                    clock(start),
+                    lasted.as_secs(),
+                    change.before.message
+                ));
             }
         }
     }
-    if was_seen { Outcome::of(short) } else { Outcome::not_seen("Degraded never became True; watch a failure") }
+    if was_seen {
+        Outcome::of(short)
+    } else {
+        Outcome::not_seen("Degraded never became True; watch a failure")
+    }
 }

@@ -71,7 +71,8 @@ fn namespace_first(folder: &Folder) -> Outcome {
     }
     let early = folder.objects().filter_map(|placed| {
         let namespace = namespaces.get(object::namespace(placed.object))?;
-        (placed.place < namespace.place).then(|| format!("{} comes before {}", placed.told(), namespace.told()))
+        (placed.place < namespace.place)
+            .then(|| format!("{} comes before {}", placed.told(), namespace.told()))
     });
     Outcome::of(early.collect())
 }
@@ -94,12 +95,17 @@ fn related_objects_shipped(folder: &Folder) -> Outcome {
 fn related_namespaces_shipped(folder: &Folder) -> Outcome {
     let operators: Vec<Placed<'_>> = folder.operators().collect();
     let [operator] = operators.as_slice() else {
-        return Outcome::not_applicable(format!("{} ClusterOperators are here, so whose namespaces they are is open", operators.len()));
+        return Outcome::not_applicable(format!(
+            "{} ClusterOperators are here, so whose namespaces they are is open",
+            operators.len()
+        ));
     };
     let related = list(&operator.object["status"]["relatedObjects"]);
     let is_listed = |name: &str| {
         related.iter().any(|entry| text(&entry["resource"]) == "namespaces" && text(&entry["name"]) == name)
     };
     let strangers = folder.of_kind(kind::NAMESPACE).filter(|placed| !is_listed(object::name(placed.object)));
-    Outcome::of(strangers.map(|placed| format!("{} is not among the related objects", placed.told())).collect())
+    Outcome::of(
+        strangers.map(|placed| format!("{} is not among the related objects", placed.told())).collect(),
+    )
 }

@@ -42,7 +42,7 @@ fn entries(operator: &Value) -> &[Value] {
     list(&operator["status"]["relatedObjects"])
 }
 
-fn is_namespace(entry: &&Value) -> bool {
+fn is_namespace(entry: &Value) -> bool {
     text(&entry["resource"]) == NAMESPACES && text(&entry["group"]).is_empty()
 }
 
@@ -52,10 +52,10 @@ pub(super) fn missing(operator: &Value) -> Option<&'static str> {
     if all.is_empty() {
         return Some("there are no related objects");
     }
-    if !all.iter().any(|entry| is_namespace(&entry)) {
+    if !all.iter().any(is_namespace) {
         return Some("no namespace is among the related objects");
     }
-    all.iter().all(|entry| is_namespace(&entry)).then_some("only namespaces are among the related objects")
+    all.iter().all(is_namespace).then_some("only namespaces are among the related objects")
 }
 
 fn related_objects(history: &History) -> Outcome {
@@ -71,8 +71,12 @@ fn related_objects_exist(history: &History) -> Outcome {
     }
     let gone = history.related.iter().filter(|object| object.exists == Some(false));
     let gone: Vec<String> = gone.map(|object| format!("{} is not there", object.called)).collect();
-    let unknown: Vec<&str> =
-        history.related.iter().filter(|object| object.exists.is_none()).map(|object| object.called.as_str()).collect();
+    let unknown: Vec<&str> = history
+        .related
+        .iter()
+        .filter(|object| object.exists.is_none())
+        .map(|object| object.called.as_str())
+        .collect();
     if gone.is_empty() && !unknown.is_empty() {
         return Outcome::not_seen(format!("{} could not be looked for", unknown.join(", ")));
     }
@@ -80,9 +84,16 @@ fn related_objects_exist(history: &History) -> Outcome {
 }
 
 fn related_namespaces(history: &History) -> Outcome {
-    let Some(report) = history.last() else { return Outcome::not_seen("the ClusterOperator never was there") };
-    let used: BTreeSet<&str> = entries(report).iter().map(|entry| text(&entry["namespace"])).filter(|name| !name.is_empty()).collect();
-    let named: BTreeSet<&str> = entries(report).iter().filter(is_namespace).map(|entry| text(&entry["name"])).collect();
+    let Some(report) = history.last() else {
+        return Outcome::not_seen("the ClusterOperator never was there");
+    };
+    let used: BTreeSet<&str> = entries(report)
+        .iter()
+        .map(|entry| text(&entry["namespace"]))
+        .filter(|name| !name.is_empty())
+        .collect();
+    let named: BTreeSet<&str> =
+        entries(report).iter().filter(|entry| is_namespace(entry)).map(|entry| text(&entry["name"])).collect();
     if used.is_empty() {
         return Outcome::not_applicable("no related object is in a namespace");
     }
@@ -91,5 +102,9 @@ fn related_namespaces(history: &History) -> Outcome {
         return Outcome::Pass;
     }
     let strangers = used.into_iter().filter(|name| !named.contains(name) && !COMMON.contains(name));
-    Outcome::of(strangers.map(|name| format!("namespace {name} is used, but is not among the related objects")).collect())
+    Outcome::of(
+        strangers
+            .map(|name| format!("namespace {name} is used, but is not among the related objects"))
+            .collect(),
+    )
 }

@@ -135,7 +135,9 @@ fn bindings(folder: &Folder) -> impl Iterator<Item = Placed<'_>> {
 
 fn roles_shipped(folder: &Folder) -> Outcome {
     if bindings(folder).next().is_none() {
-        return Outcome::Fail(vec!["no RoleBinding and no ClusterRoleBinding is among the manifests".to_owned()]);
+        return Outcome::Fail(vec![
+            "no RoleBinding and no ClusterRoleBinding is among the manifests".to_owned(),
+        ]);
     }
     let missing = bindings(folder).filter_map(|placed| {
         let role = &placed.object["roleRef"];
@@ -152,7 +154,8 @@ fn roles_shipped(folder: &Folder) -> Outcome {
 }
 
 fn is_of_the_cluster(role: &str) -> bool {
-    ["cluster-admin", "admin", "edit", "view", "cluster-reader"].contains(&role) || role.starts_with("system:")
+    ["cluster-admin", "admin", "edit", "view", "cluster-reader"].contains(&role)
+        || role.starts_with("system:")
 }
 
 fn service_account_bound(folder: &Folder) -> Outcome {
@@ -165,7 +168,10 @@ fn service_account_bound(folder: &Folder) -> Outcome {
         };
         let mut wrong = Vec::new();
         if !folder.has(kind::SERVICE_ACCOUNT, namespace, name) {
-            wrong.push(format!("{}: ServiceAccount {namespace}/{name} is not among the manifests", placed.told()));
+            wrong.push(format!(
+                "{}: ServiceAccount {namespace}/{name} is not among the manifests",
+                placed.told()
+            ));
         }
         if !bindings(folder).any(|binding| list(&binding.object["subjects"]).iter().any(is_subject)) {
             wrong.push(format!("{}: no binding names ServiceAccount {namespace}/{name}", placed.told()));
@@ -177,7 +183,9 @@ fn service_account_bound(folder: &Folder) -> Outcome {
 fn deployment_shipped(folder: &Folder) -> Outcome {
     match folder.workloads().next() {
         Some(_) => Outcome::Pass,
-        None => Outcome::Fail(vec!["no Deployment, DaemonSet or StatefulSet is among the manifests".to_owned()]),
+        None => {
+            Outcome::Fail(vec!["no Deployment, DaemonSet or StatefulSet is among the manifests".to_owned()])
+        }
     }
 }
 
@@ -207,7 +215,8 @@ fn config_shipped(folder: &Folder) -> Outcome {
     let missing = needed.into_iter().filter_map(|(placed, name)| {
         let namespace = object::namespace(placed.object);
         let is_there = folder.has(kind::CONFIG_MAP, namespace, name) || GIVEN.contains(&name);
-        (!is_there).then(|| format!("{}: ConfigMap {namespace}/{name} is not among the manifests", placed.told()))
+        (!is_there)
+            .then(|| format!("{}: ConfigMap {namespace}/{name} is not among the manifests", placed.told()))
     });
     Outcome::of(missing.collect())
 }
@@ -215,7 +224,10 @@ fn config_shipped(folder: &Folder) -> Outcome {
 /// The config maps without which no Pod of a workload starts.
 fn config_maps(placed: Placed<'_>) -> impl Iterator<Item = &str> {
     let volumes = list(&placed.pod()["volumes"]).iter().map(|volume| &volume["configMap"]);
-    let from = placed.containers().flat_map(|container| list(&container["envFrom"])).map(|from| &from["configMapRef"]);
+    let from = placed
+        .containers()
+        .flat_map(|container| list(&container["envFrom"]))
+        .map(|from| &from["configMapRef"]);
     let variables = placed.containers().flat_map(|container| list(&container["env"]));
     let variables = variables.map(|variable| &variable["valueFrom"]["configMapKeyRef"]);
     let needed = volumes.chain(from).chain(variables).filter(|reference| reference["optional"] != true);
@@ -229,13 +241,21 @@ fn image_references_shipped(folder: &Folder) -> Outcome {
     // Keys are read whatever their case, as the release tools do.
     let names: Vec<&str> = list(&images["spec"]["tags"])
         .iter()
-        .map(|tag| if tag["from"]["name"].is_null() { text(&tag["from"]["Name"]) } else { text(&tag["from"]["name"]) })
+        .map(|tag| {
+            if tag["from"]["name"].is_null() {
+                text(&tag["from"]["Name"])
+            } else {
+                text(&tag["from"]["name"])
+            }
+        })
         .collect();
     let is_listed = |image: &str| names.iter().any(|name| repository(image) == repository(name));
     each_workload(folder, |placed| {
         let images = placed.containers().map(|container| text(&container["image"]));
         let strangers = images.filter(|image| !is_listed(image));
-        strangers.map(|image| format!("{}: image {image} is not in image-references", placed.told())).collect()
+        strangers
+            .map(|image| format!("{}: image {image} is not in image-references", placed.told()))
+            .collect()
     })
 }
 
@@ -254,13 +274,17 @@ fn versions_listed(folder: &Folder) -> Outcome {
 
 fn version_follows_release(folder: &Folder) -> Outcome {
     if !folder.objects().any(|placed| placed.object.to_string().contains(VERSION_PLACEHOLDER)) {
-        return Outcome::not_applicable("no manifest has the placeholder 0.0.1-snapshot: this is a built release");
+        return Outcome::not_applicable(
+            "no manifest has the placeholder 0.0.1-snapshot: this is a built release",
+        );
     }
     each_operator(folder, |placed| {
         let versions = list(&placed.object["status"]["versions"]).iter();
         let own = versions.filter(|entry| text(&entry["name"]) == names::OPERATOR_VERSION);
         own.filter(|entry| text(&entry["version"]) != VERSION_PLACEHOLDER)
-            .map(|entry| format!("{}: the version `operator` is always {}", placed.told(), text(&entry["version"])))
+            .map(|entry| {
+                format!("{}: the version `operator` is always {}", placed.told(), text(&entry["version"]))
+            })
             .collect()
     })
 }
@@ -268,18 +292,25 @@ fn version_follows_release(folder: &Folder) -> Outcome {
 fn conditions_left_out(folder: &Folder) -> Outcome {
     each_operator(folder, |placed| match list(&placed.object["status"]["conditions"]) {
         [] => Vec::new(),
-        conditions => vec![format!("{} has {} conditions, which nobody reads", placed.told(), conditions.len())],
+        conditions => {
+            vec![format!("{} has {} conditions, which nobody reads", placed.told(), conditions.len())]
+        }
     })
 }
 
 fn manifests_included(folder: &Folder) -> Outcome {
     let is_included = |placed: &Placed<'_>| {
-        object::annotations(placed.object)
-            .is_some_and(|all| all.iter().any(|(key, value)| key.starts_with(annotation::INCLUDE_PREFIX) && *value == "true"))
+        object::annotations(placed.object).is_some_and(|all| {
+            all.iter().any(|(key, value)| key.starts_with(annotation::INCLUDE_PREFIX) && *value == "true")
+        })
     };
     // The first generation has no annotations and is taken without.
-    let strangers = folder.objects().filter(|placed| {
-        !is_included(placed) && object::group(placed.object) != group::OPERATOR_STATUS
-    });
-    Outcome::of(strangers.map(|placed| format!("{} is in no profile, so no cluster gets it", placed.told())).collect())
+    let strangers = folder
+        .objects()
+        .filter(|placed| !is_included(placed) && object::group(placed.object) != group::OPERATOR_STATUS);
+    Outcome::of(
+        strangers
+            .map(|placed| format!("{} is in no profile, so no cluster gets it", placed.told()))
+            .collect(),
+    )
 }

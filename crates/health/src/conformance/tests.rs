@@ -25,7 +25,9 @@ fn ids_are_words_in_lower_case_and_stand_once() {
     let rules = [manifest_rules(), running_rules()].concat();
     let ids: BTreeSet<&str> = rules.iter().map(|rule| rule.id).collect();
     assert_eq!(ids.len(), rules.len());
-    assert!(rules.iter().all(|rule| rule.id.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-')));
+    assert!(
+        rules.iter().all(|rule| rule.id.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'))
+    );
     assert!(rules.iter().all(|rule| !rule.says.ends_with('.') && !rule.remedy.ends_with('.')));
 }
 
@@ -72,12 +74,30 @@ fn text_names_the_verdict_the_proof_and_what_to_do() {
 
 /// Any JSON, with the names that rules look for among the keys.
 fn odd() -> impl Strategy<Value = Value> {
-    let keys = ["status", "conditions", "type", "versions", "name", "lastTransitionTime", "metadata", "kind", "spec", "relatedObjects"];
+    let keys = [
+        "status",
+        "conditions",
+        "type",
+        "versions",
+        "name",
+        "lastTransitionTime",
+        "metadata",
+        "kind",
+        "spec",
+        "relatedObjects",
+    ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        prop_oneof![Just("True"), Just("Progressing"), Just("Deployment"), Just("9999-12-31T23:59:59Z"), Just("")].prop_map(Value::from),
+        prop_oneof![
+            Just("True"),
+            Just("Progressing"),
+            Just("Deployment"),
+            Just("9999-12-31T23:59:59Z"),
+            Just("")
+        ]
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 40, 5, move |inner| {
         prop_oneof![

@@ -44,24 +44,46 @@ fn clock(at: Timestamp) -> String {
 
 fn transition_time_moves(history: &History) -> Outcome {
     let mut is_seen = false;
-    let stood = history.changes().inspect(|_| is_seen = true).filter(|change| change.before.since == change.after.since);
+    let stood = history
+        .changes()
+        .inspect(|_| is_seen = true)
+        .filter(|change| change.before.since == change.after.since);
     let stood: Vec<String> = stood
         .map(|change| {
             let (before, after) = (change.before, change.after);
-            format!("{}: {} went from {} to {}, lastTransitionTime is still {}", clock(change.at), after.kind, before.status, after.status, after.since)
+            format!(
+                "{}: {} went from {} to {}, lastTransitionTime is still {}",
+                clock(change.at),
+                after.kind,
+                before.status,
+                after.status,
+                after.since
+            )
         })
         .collect();
-    if is_seen { Outcome::of(stood) } else { Outcome::not_seen("no condition changed; watch an update or a failure") }
+    if is_seen {
+        Outcome::of(stood)
+    } else {
+        Outcome::not_seen("no condition changed; watch an update or a failure")
+    }
 }
 
 fn transition_time_stays(history: &History) -> Outcome {
     let mut is_seen = false;
-    let same = history.pairs().filter(|pair| pair.before.status == pair.after.status).inspect(|_| is_seen = true);
+    let same =
+        history.pairs().filter(|pair| pair.before.status == pair.after.status).inspect(|_| is_seen = true);
     let moved: Vec<String> = same
         .filter(|pair| pair.before.since != pair.after.since)
         .map(|pair| {
             let (before, after) = (pair.before, pair.after);
-            format!("{}: {} is still {}, but lastTransitionTime went from {} to {}", clock(pair.at), after.kind, after.status, before.since, after.since)
+            format!(
+                "{}: {} is still {}, but lastTransitionTime went from {} to {}",
+                clock(pair.at),
+                after.kind,
+                after.status,
+                before.since,
+                after.since
+            )
         })
         .collect();
     if is_seen { Outcome::of(moved) } else { Outcome::not_seen("nothing was reported twice; watch longer") }
@@ -80,7 +102,13 @@ fn transition_time_not_ahead(history: &History) -> Outcome {
         };
         for found in list(&seen.object["status"]["conditions"]).iter().map(Condition::read) {
             let Ok(since) = found.since.parse::<Timestamp>() else { continue };
-            let line = format!("{}={} since {}, but {whose} at {}", found.kind, found.status, clock(since), clock(written(&seen.object).unwrap_or(seen.at)));
+            let line = format!(
+                "{}={} since {}, but {whose} at {}",
+                found.kind,
+                found.status,
+                clock(since),
+                clock(written(&seen.object).unwrap_or(seen.at))
+            );
             if since > limit && ahead.len() < 5 {
                 ahead.push(line);
             }

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod clients;
 pub mod corpus;
 pub mod edit;
+pub mod example_operator;
 pub mod fault_proxy;
 pub mod hostile;
 pub mod install;

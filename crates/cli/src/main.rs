@@ -5,6 +5,7 @@ mod apply;
 mod args;
 mod bundle;
 mod cluster;
+mod conformance;
 mod diff;
 mod display;
 mod entry_point;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Command::WaitFor(args) => wait_for::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
         Command::Operator(args) => operator::run(&args),
         Command::Lab(args) => match args.command {
             LabCommand::Up(args) => lab::up(&args),

@@ -6,6 +6,7 @@
 mod api_service;
 mod cluster_operator;
 pub mod convergence;
+pub mod conformance;
 mod crd;
 mod daemon_set;
 mod deletion;

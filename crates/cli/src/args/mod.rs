@@ -4,6 +4,7 @@ mod access;
 mod adopt;
 mod apply;
 mod cluster;
+mod conformance;
 mod entry_point;
 mod extract;
 mod info_images;
@@ -27,6 +28,7 @@ pub(crate) use access::{RegistryArgs, location};
 pub(crate) use adopt::AdoptArgs;
 pub(crate) use apply::{ApplyArgs, ApplyMode, DiffArgs, DiffOutput, EventOutput, Hold, PlanArgs};
 pub(crate) use cluster::ClusterArgs;
+pub(crate) use conformance::{ConformanceArgs, ConformanceOutput};
 pub(crate) use entry_point::{ImageArgs, RenderArgs};
 pub(crate) use extract::ExtractArgs;
 pub(crate) use info_images::InfoImageArgs;
@@ -107,6 +109,8 @@ pub(crate) enum Command {
     Rehearse(Box<RehearseArgs>),
     /// Show a recorded run again.
     Replay(ReplayArgs),
+    /// Check whether an operator, or its manifests, keep to the protocol: a verdict per rule.
+    Conformance(Box<ConformanceArgs>),
     /// Run inside a cluster: bring it to the release that its ClusterVersion asks for, keep it there, and report.
     #[command(visible_alias = "start")]
     Operator(Box<OperatorArgs>),

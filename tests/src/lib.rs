@@ -25,4 +25,5 @@ pub mod real;
 pub mod releases;
 pub mod request_order;
 pub mod simulation;
+pub mod why;
 pub mod writers;

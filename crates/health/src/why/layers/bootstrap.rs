@@ -359,8 +359,7 @@ fn feature_gate(facts: &Facts<'_>) -> Vec<Hit> {
 
 fn types_missing(facts: &Facts<'_>) -> Vec<Hit> {
     let mut conditions = [FAILING, PROGRESSING].into_iter().filter_map(|kind| facts.of_version(kind));
-    let missing =
-        conditions.rfind(|it| it.reason == reason::UPDATE_PAYLOAD_RESOURCE_TYPE_MISSING);
+    let missing = conditions.rfind(|it| it.reason == reason::UPDATE_PAYLOAD_RESOURCE_TYPE_MISSING);
     let hit = Hit::named(CLUSTER_VERSIONS, "", well_known::VERSION).concerning(Concerns::version());
     let hit = match missing {
         Some(condition) => with(hit, &condition),

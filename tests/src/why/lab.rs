@@ -35,6 +35,9 @@ async fn play(objects: Vec<Value>) -> Lists {
     let mut timed: Vec<(i64, i64, Value)> = objects
         .into_iter()
         .map(|mut it| {
+            if object::kind(&it) == "CertificateSigningRequest" {
+                it["spec"]["request"] = world::REQUEST.into();
+            }
             let age = take_seconds(&mut it, "age").unwrap_or(world::AGE);
             (age, take_seconds(&mut it, "deleted").unwrap_or(-1), it)
         })

@@ -28,4 +28,5 @@ pub mod request_order;
 pub mod simulation;
 pub mod stage;
 pub mod staged;
+pub mod why;
 pub mod writers;

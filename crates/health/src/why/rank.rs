@@ -30,7 +30,7 @@ const SYMPTOMS: [&str; 11] = ["O01", "O02", "O03", "O04", "O06", "P05", "G04", "
 /// Judges a snapshot.
 ///
 /// *Order* of causes: first those that explain something that is not well; among them the deepest layer, then the
-/// worst, then the oldest. What explains nothing comes last, and with less confidence, however bad it looks.
+/// worst, then the oldest; mere symptoms after causes. What explains nothing comes last, and with less confidence, however bad it looks.
 pub fn diagnose(snapshot: &Snapshot) -> Diagnosis {
     let facts = Facts::of(snapshot);
     let things = Thing::all(&facts);
@@ -59,7 +59,7 @@ pub fn diagnose(snapshot: &Snapshot) -> Diagnosis {
     }
     causes.sort_by_key(|(explains_nothing, it)| {
         let rest = (it.since.unwrap_or(Timestamp::MAX), it.id, it.object.clone());
-        (*explains_nothing, it.layer, Reverse(it.level), rest)
+        (*explains_nothing, SYMPTOMS.contains(&it.id), it.layer, Reverse(it.level), rest)
     });
     // What explains nothing may be true and still have nothing to do with the trouble.
     let is_alone = causes.len() < 2 && things.is_empty();

@@ -155,6 +155,9 @@ const OVERLOAD: [&str; 4] = [
     "context deadline exceeded",
 ];
 
+/// The address of an error that the API's own client has reported.
+const API: &str = "API";
+
 /// All that went wrong on the way to the API, with the address.
 fn errors<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let probed = facts.snapshot.probes.iter().filter_map(|probe| match probe {
@@ -165,7 +168,7 @@ fn errors<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = (&'a str, &'a str)> 
         Probe::Http { url, outcome, .. } => Some((url.as_str(), outcome.error()?)),
     });
     let own = Some(facts.snapshot.api_error.as_str()).filter(|error| !error.is_empty());
-    own.map(|error| ("API", error)).into_iter().chain(probed)
+    own.map(|error| (API, error)).into_iter().chain(probed)
 }
 
 fn name_does_not_resolve(facts: &Facts<'_>) -> Vec<Hit> {
@@ -282,12 +285,19 @@ fn plain_check(facts: &Facts<'_>) -> Vec<Hit> {
     ]
 }
 
+/// Whether an address is one of the API's own: certificates of others are others' trouble.
+fn is_api_address(address: &str) -> bool {
+    address == API || says(address, &[":6443", ":22623", "api.", "api-int."])
+}
+
 /// Hits on a TLS error: on the way to the API, and of Pods that crash on that way.
 fn tls(facts: &Facts<'_>, words: &[&str], fix: &[&str]) -> Vec<Hit> {
-    let own = errors(facts).filter(|(_, error)| says(error, words)).map(|(address, error)| {
-        let hit = Hit::outside("Certificate", address).line(format!("{address}: {error}"));
-        hit.concerning(all_if_unreachable(facts)).together()
-    });
+    let own = errors(facts).filter(|(address, error)| is_api_address(address) && says(error, words)).map(
+        |(address, error)| {
+            let hit = Hit::outside("Certificate", address).line(format!("{address}: {error}"));
+            hit.concerning(all_if_unreachable(facts)).together()
+        },
+    );
     let is_api = |line: &str| says(line, &[":6443", "api-int", "kubernetes.default", "172.30.0.1:443"]);
     let of_pods = facts.sick.iter().filter_map(|sick| {
         let words = facts.last_words(sick).into_iter().find_map(|log| line_that_says(log, words))?;
@@ -326,6 +336,9 @@ fn expired(facts: &Facts<'_>) -> Vec<Hit> {
     let mut hits = tls(facts, &["certificate has expired or is not yet valid"], &fix);
     for probe in &facts.snapshot.probes {
         let Probe::Tls { address, chain, .. } = probe else { continue };
+        if !is_api_address(address) {
+            continue;
+        }
         for shown in chain.iter().filter(|shown| shown.not_after.is_some_and(|end| end < facts.now)) {
             let end = shown.not_after.map_or_else(String::new, |end| end.to_string());
             let hit = Hit::outside("Certificate", address).since(shown.not_after).together();

@@ -173,7 +173,8 @@ fn wrong_profile(facts: &Facts<'_>) -> Vec<Hit> {
         let variables = containers.iter().flat_map(|container| list(&container["env"]));
         let set =
             variables.clone().find(|it| text(&it["name"]) == profile::VARIABLE).map(|it| text(&it["value"]));
-        if set.is_some_and(|set| profile::ALL.contains(&set)) {
+        // A gathered folder may have the name of a variable without its value.
+        if set.is_some_and(|set| set.is_empty() || profile::ALL.contains(&set)) {
             continue;
         }
         let missing =

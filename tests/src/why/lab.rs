@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use http::Request;
 use lockstep_api::object;
+use lockstep_apply::server::Server;
+use lockstep_converge::gather::Camera;
 use lockstep_health::why::{Snapshot, resource};
 use lockstep_lab::{Clock, Lab, LabOptions};
 use serde_json::{Value, json};
@@ -68,7 +70,8 @@ async fn play(objects: Vec<Value>) -> Lists {
             .expect("a deletion");
     }
     until(&clock, 0).await;
-    lists(&client).await
+    let server = Server::new(client);
+    Camera { server: &server, address: "", now: NOW }.picture().await.objects
 }
 
 /// Waits until it is so many seconds before the end.
@@ -122,23 +125,4 @@ async fn definitions(client: &kube::Client) {
         made.unwrap_or_else(|error| panic!("{}: {error}", known.key));
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
-}
-
-/// Every resource that a rule may ask for and that is served.
-async fn lists(client: &kube::Client) -> Lists {
-    let mut found = Lists::new();
-    for known in resource::ALL {
-        for version in ["v1", "v1beta1", "v1alpha1"] {
-            let root =
-                if known.group().is_empty() { "/api".to_owned() } else { format!("/apis/{}", known.group()) };
-            if let Ok(mut list) =
-                send(client, "GET", &format!("{root}/{version}/{}", known.plural()), &Value::Null).await
-            {
-                let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-                found.insert(known.key.to_owned(), items);
-                break;
-            }
-        }
-    }
-    found
 }

@@ -15,6 +15,8 @@ const ANNOTATIONS: [&str; 8] = [
     "openshift.io/sa.scc.",
     "lockstep.dev/",
 ];
+/// Variables whose values are no secret and that rules read.
+const OPEN_VARIABLES: [&str; 1] = ["CLUSTER_PROFILE"];
 /// `ConfigMap`s whose values are no secret and mean something.
 const OPEN_CONFIG_MAPS: [(&str, &str); 1] = [("kube-system", "bootstrap")];
 
@@ -88,7 +90,8 @@ fn pod_spec(spec: &mut Value) {
                 container.remove("command");
             }
             for variable in container["env"].as_array_mut().into_iter().flatten() {
-                if let Some(variable) = variable.as_object_mut() {
+                let is_open = OPEN_VARIABLES.iter().any(|name| variable["name"] == *name);
+                if !is_open && let Some(variable) = variable.as_object_mut() {
                     variable.remove("value");
                 }
             }

@@ -99,18 +99,15 @@ pub(super) fn sum_up(
     let holds = ahead.first().filter(|first| holds_levels && first.level.is_some());
     let first = holds.and_then(|first| first.operators.first()).cloned();
     let holds = operators.iter().find(|operator| Some(&operator.name) == first.as_ref());
-    let (waits_at, at_level, blocks) = match holds {
-        Some(operator) => {
-            let first = ahead.remove(0);
-            (first.operators, first.level, operator.blocks.len())
+    let (waits_at, at_level, blocks) = if let Some(operator) = holds {
+        let first = ahead.remove(0);
+        (first.operators, first.level, operator.blocks.len())
+    } else {
+        for level in &mut ahead {
+            level.operators.retain(|name| !now.waiting_on.contains(name));
         }
-        None => {
-            for level in &mut ahead {
-                level.operators.retain(|name| !now.waiting_on.contains(name));
-            }
-            ahead.retain(|level| !level.operators.is_empty());
-            (now.waiting_on.clone(), None, 0)
-        }
+        ahead.retain(|level| !level.operators.is_empty());
+        (now.waiting_on.clone(), None, 0)
     };
     let not_upgradeable = find(condition::UPGRADEABLE).filter(|it| it.is_false());
     Summary {

@@ -92,8 +92,6 @@ pub fn build_release(version: &str, to: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         put("example-operator", &name, &fs::read(&path).expect("a file"));
     }
-    let name = "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml";
-    put("cluster-version-operator", name, crd::CLUSTER_OPERATOR.as_bytes());
     let images = ["example-operator", "greeter"].map(|name| {
         let digest = digest(&format!("{name}:{version}"));
         (name.to_owned(), json!(format!("registry.example.com/lockstep/{name}@sha256:{digest}")))
@@ -119,6 +117,9 @@ pub fn build_release(version: &str, to: &Path) {
         &text(to),
     ]);
     assert_eq!(run.code, 0, "{}", run.stderr);
+    // That half of a release comes from its base, and there is none.
+    let definition = to.join("manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml");
+    fs::write(definition, crd::CLUSTER_OPERATOR).expect("a file");
 }
 
 /// The image of the greeter in a release.

@@ -92,8 +92,11 @@ fn related_namespaces(history: &History) -> Outcome {
         .map(|entry| text(&entry["namespace"]))
         .filter(|name| !name.is_empty())
         .collect();
-    let named: BTreeSet<&str> =
-        entries(report).iter().filter(|entry| is_namespace(entry)).map(|entry| text(&entry["name"])).collect();
+    let named: BTreeSet<&str> = entries(report)
+        .iter()
+        .filter(|entry| is_namespace(entry))
+        .map(|entry| text(&entry["name"]))
+        .collect();
     if used.is_empty() {
         return Outcome::not_applicable("no related object is in a namespace");
     }

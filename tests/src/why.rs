@@ -101,7 +101,15 @@ pub fn stage(situations: &[&Situation]) -> Stage {
             objects.retain(|it| !is_called(it, gone));
         }
         for changed in changes(&file) {
-            lay_over(&mut objects, changed);
+            // A node that is not there has no conditions either.
+            let is_lost = object::kind(&changed) == "Node"
+                && changed.get("spec").is_none()
+                && !objects
+                    .iter()
+                    .any(|it| object::kind(it) == "Node" && object::name(it) == object::name(&changed));
+            if !is_lost {
+                lay_over(&mut objects, changed);
+            }
         }
         for (key, value) in file.as_object().into_iter().flatten() {
             let known = [

@@ -23,7 +23,7 @@ use super::resource::PODS;
 use super::rule::{Hit, Rule};
 use crate::facts::Condition;
 
-pub(super) use operators::is_behind;
+pub(super) use operators::{flaps, is_behind};
 
 /// All tables, in the order of the catalogue.
 pub(super) const TABLES: &[&[Rule]] = &[

@@ -74,6 +74,12 @@ impl<'a> Operator<'a> {
         list(&self.object["status"]["conditions"]).is_empty()
     }
 
+    /// The core conditions that it does not report.
+    pub(super) fn lacks(&self) -> impl Iterator<Item = &'static str> {
+        let core = [AVAILABLE, PROGRESSING, DEGRADED];
+        core.into_iter().filter(|kind| self.condition(kind).is_none())
+    }
+
     /// The version that it reports for itself.
     pub(super) fn version(&self) -> &'a str {
         let versions = list(&self.object["status"]["versions"]).iter();

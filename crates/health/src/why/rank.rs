@@ -25,7 +25,7 @@ const QUOTED: usize = 400;
 const WARNINGS: usize = 5;
 
 /// Symptoms by nature: whatever concerns the same operator, and is no symptom itself, explains them.
-const SYMPTOMS: [&str; 11] = ["O01", "O02", "O03", "O04", "O06", "P05", "G04", "G06", "V07", "V08", "B17"];
+const SYMPTOMS: [&str; 9] = ["O01", "O02", "O03", "O04", "O06", "P05", "V07", "V08", "B17"];
 
 /// Judges a snapshot.
 ///
@@ -59,7 +59,7 @@ pub fn diagnose(snapshot: &Snapshot) -> Diagnosis {
     }
     causes.sort_by_key(|(explains_nothing, it)| {
         let rest = (it.since.unwrap_or(Timestamp::MAX), it.id, it.object.clone());
-        (*explains_nothing, SYMPTOMS.contains(&it.id), it.layer, Reverse(it.level), rest)
+        (*explains_nothing, SYMPTOMS.contains(&it.id), it.layer, Reverse((it.level, it.confidence)), rest)
     });
     // What explains nothing may be true and still have nothing to do with the trouble.
     let is_alone = causes.len() < 2 && things.is_empty();
@@ -118,7 +118,10 @@ impl Draft {
 
     /// Whether another finding follows from this one.
     fn hides(&self, other: &Self) -> bool {
-        let is_named = self.rule.hides.iter().any(|id| *id == "*" || other.rule.id.starts_with(id));
+        let names = |rule: &Rule, id: &str| rule.hides.iter().any(|known| id.starts_with(known));
+        // What explains everything does not explain a finding that knows it better.
+        let is_all = self.rule.hides.contains(&"*") && !names(other.rule, self.rule.id);
+        let is_named = is_all || names(self.rule, other.rule.id);
         let is_symptom = other.is_symptom() && !self.is_symptom() && self.level >= Level::Warning;
         if is_named && self.wide.meets(&other.concerns) {
             return true;

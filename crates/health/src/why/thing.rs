@@ -49,6 +49,8 @@ impl Thing {
                 || operator.is_silent()
                 || is_stuck
                 || is_behind
+                || operator.lacks().next().is_some()
+                || super::layers::flaps(facts, operator.name)
             {
                 found.push(Self::Operator(operator.name.to_owned()));
             }
@@ -64,7 +66,7 @@ impl Thing {
             }
         }
         for pool in facts.all(POOLS) {
-            if is_true(pool, "Degraded") {
+            if is_true(pool, "Degraded") || !is_true(pool, "Updated") {
                 found.push(Self::Pool(object::name(pool).to_owned()));
             }
         }

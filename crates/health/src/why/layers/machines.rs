@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         signals: "a Machine in phase Failed, or Provisioning for 30 minutes (60 on bare metal); a BareMetalHost with an error",
         why: "The cloud or the management controller does not give the machine: quota, credentials, image or hardware.",
         remedy: "the message of the Machine says which",
-        hides: &["N01", "G01", "S02", "S01"],
+        hides: &["N01", "G01", "S02", "S01", "G06"],
         check: not_provisioned,
     },
     Rule {

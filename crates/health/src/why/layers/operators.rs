@@ -10,6 +10,7 @@ use super::super::operator::{Operator, tokens};
 use super::super::phase::{I, IS, IU, IUS, U};
 use super::super::resource::{CLUSTER_OPERATORS, CLUSTER_VERSIONS, DEPLOYMENTS};
 use super::super::rule::{Confidence, Hit, Layer, Level, Rule};
+use super::super::snapshot::Transition;
 use super::super::thing::LONG_PROGRESSING;
 use super::with;
 use crate::facts::{Condition, list, text};
@@ -249,30 +250,33 @@ fn progressing(facts: &Facts<'_>) -> Vec<Hit> {
         .collect()
 }
 
+/// Three changes of one condition within ten minutes, if an operator was seen to do that.
+fn burst<'f>(facts: &'f Facts<'_>, name: &str, kind: &str) -> Option<[&'f Transition; 3]> {
+    let own: Vec<_> = facts.snapshot.observed.get(name)?.iter().filter(|it| it.condition == kind).collect();
+    let mut threes = own.windows(3).filter_map(|three| <[&Transition; 3]>::try_from(three).ok());
+    threes.find(|[first, _, last]| last.at.duration_since(first.at).as_secs() <= 600)
+}
+
+/// Whether an operator was seen to change to and fro.
+pub(in crate::why) fn flaps(facts: &Facts<'_>, name: &str) -> bool {
+    CORE.iter().any(|kind| burst(facts, name, kind).is_some())
+}
+
+const CORE: [&str; 3] = [PROGRESSING, AVAILABLE, DEGRADED];
+
 fn flapping(facts: &Facts<'_>) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for (name, transitions) in &facts.snapshot.observed {
-        for kind in [PROGRESSING, AVAILABLE, DEGRADED] {
-            let own: Vec<_> = transitions.iter().filter(|it| it.condition == kind).collect();
-            let burst = own.windows(3).find(|three| three[2].at.duration_since(three[0].at).as_secs() <= 600);
-            if let Some(burst) = burst {
-                let reasons: Vec<&str> =
-                    burst.iter().map(|it| it.reason.as_str()).filter(|it| !it.is_empty()).collect();
-                let hit = Hit::named(CLUSTER_OPERATORS, "", name).since(Some(burst[0].at));
-                let hit = hit.concerning(
-                    Concerns::of_operator(name)
-                        .and(Concerns { version: facts.phase == Phase::Install, ..Concerns::default() }),
-                );
-                let hit = hit.line(format!(
-                    "{kind} changed {} times while it was watched, three times within 10 minutes",
-                    own.len()
-                ));
-                hits.push(
-                    hit.line(reasons.join(", "))
-                        .fix(format!("kubectl get clusteroperator {name} -w"))
-                        .fix("kubectl get nodes -w"),
-                );
-            }
+    for name in facts.snapshot.observed.keys() {
+        for kind in CORE {
+            let Some(burst) = burst(facts, name, kind) else { continue };
+            let reasons: Vec<&str> =
+                burst.iter().map(|it| it.reason.as_str()).filter(|it| !it.is_empty()).collect();
+            let hit = Hit::named(CLUSTER_OPERATORS, "", name)
+                .since(Some(burst[0].at))
+                .concerning(Concerns::of_operator(name))
+                .line(format!("{kind} changed three times within 10 minutes while it was watched"))
+                .line(reasons.join(", "));
+            hits.push(hit.fix(format!("kubectl get clusteroperator {name} -w")).fix("kubectl get nodes -w"));
         }
     }
     hits
@@ -346,10 +350,7 @@ fn no_versions(facts: &Facts<'_>) -> Vec<Hit> {
 fn lacks_conditions(facts: &Facts<'_>) -> Vec<Hit> {
     let mut hits = Vec::new();
     for operator in facts.operators.values().filter(|it| !it.is_silent()) {
-        let lacks: Vec<&str> = [AVAILABLE, PROGRESSING, DEGRADED]
-            .into_iter()
-            .filter(|kind| operator.condition(kind).is_none())
-            .collect();
+        let lacks: Vec<&str> = operator.lacks().collect();
         if !lacks.is_empty() {
             let hit =
                 Hit::on(CLUSTER_OPERATORS, operator.object).concerning(Concerns::of_operator(operator.name));

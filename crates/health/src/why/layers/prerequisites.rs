@@ -342,9 +342,11 @@ fn not_leading(facts: &Facts<'_>) -> Vec<Hit> {
     let concerns = Concerns::version().namespace(namespace::CLUSTER_VERSION);
     let fix = "kubectl -n openshift-cluster-version get pods,lease -o wide";
     let mut hits = Vec::new();
+    let mut is_led = false;
     if let Some(lease) = facts.get(LEASES, namespace::CLUSTER_VERSION, well_known::VERSION) {
         let renewed = text(&lease["spec"]["renewTime"]);
         let limit = lease["spec"]["leaseDurationSeconds"].as_i64().unwrap_or(0) + 60;
+        is_led = facts.age(renewed).is_some_and(|age| age <= limit);
         if facts.age(renewed).is_some_and(|age| age > limit) {
             let holder = text(&lease["spec"]["holderIdentity"]);
             let hit = Hit::on(LEASES, lease).since(parse(renewed)).concerning(concerns.clone());
@@ -359,7 +361,8 @@ fn not_leading(facts: &Facts<'_>) -> Vec<Hit> {
             && text(&pod["metadata"]["labels"]["k8s-app"]) == well_known::CLUSTER_VERSION_OPERATOR
     };
     let mut own = facts.all(PODS).iter().filter(is_own).peekable();
-    if facts.has(PODS) && !facts.version().is_null() {
+    // Whoever renews the lease runs, wherever that is.
+    if facts.has(PODS) && !facts.version().is_null() && !is_led {
         let is_empty = own.peek().is_none();
         let mut sick = own.filter(|pod| !is_true(pod, "Ready")).peekable();
         let line = if is_empty { "it has no Pod" } else { "none of its Pods is ready" };

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         signals: "a request of signer kubernetes.io/kube-apiserver-client-kubelet without conditions for 60 s",
         why: "A machine becomes a node only when somebody approves this request; the approver does so only for machines that it knows.",
         remedy: "check that the machine is yours, approve, and repeat: the request for the serving certificate follows",
-        hides: &["N01", "I", "G01", "S02", "N05", "S03", "E03", "B18", "N03"],
+        hides: &["N01", "I", "G01", "S02", "N05", "S03", "E03", "B18", "N03", "G06"],
         check: client_pending,
     },
     Rule {
@@ -222,7 +222,9 @@ fn nobody_asked(facts: &Facts<'_>) -> Vec<Hit> {
     let is_listed = facts.has(NODES) && facts.has(REQUESTS);
     let born = facts.get(NAMESPACES, "", namespace::KUBE_SYSTEM).map(created);
     let is_old = born.is_some_and(|time| facts.age(time).is_some_and(|age| age >= 600));
-    if !is_listed || !is_old || !facts.nodes().is_empty() || !facts.all(REQUESTS).is_empty() {
+    let has_asked =
+        facts.all(REQUESTS).iter().any(|it| [CLIENT, SERVING].contains(&text(&it["spec"]["signerName"])));
+    if !is_listed || !is_old || !facts.nodes().is_empty() || has_asked {
         return Vec::new();
     }
     let closed = facts.snapshot.probes.iter().find_map(|probe| match probe {

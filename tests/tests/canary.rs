@@ -28,10 +28,12 @@ async fn create(client: &kube::Client, list: &str, object: Value) {
 async fn stage(kubeconfig: &Path) {
     let client = of_file(kubeconfig).await;
     for kind in ["clusterversions", "clusteroperators"] {
-        let file = format!("examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_{kind}.crd.yaml");
+        let file =
+            format!("examples/releases/1.0.0/manifests/0000_00_cluster-version-operator_01_{kind}.crd.yaml");
         let bytes = fs::read(root().join(file)).unwrap();
         let definition = lockstep_payload::yaml::documents(&bytes).unwrap().remove(0).value;
-        create(&client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strip_status(definition)).await;
+        create(&client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strip_status(definition))
+            .await;
     }
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "kube-system"},
         "data": {"password": ENCODED}});

@@ -167,7 +167,7 @@ fn release_image(facts: &Facts<'_>) -> Vec<Hit> {
     vec![
         hit.line(format!("stage {}: {error}", service.failing_stage))
             .line(cause)
-            .fix("ssh core@<bootstrap> sudo podman pull --authfile /root/.docker/config.json <release image>")
+            .fix("ssh core@<bootstrap> sudo podman pull --authfile <pull secret> <release image>")
             .fix("ssh core@<bootstrap> journalctl -b -u release-image.service"),
     ]
 }

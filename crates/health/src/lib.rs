@@ -5,8 +5,8 @@
 
 mod api_service;
 mod cluster_operator;
-pub mod convergence;
 pub mod conformance;
+pub mod convergence;
 mod crd;
 mod daemon_set;
 mod deletion;

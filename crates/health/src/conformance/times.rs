@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Check, History, Outcome, Rule};
+use super::history::Change;
+use super::{Check, History, Outcome, Rule, Seen};
 use crate::facts::{Condition, list, text};
 
 pub(super) const CHECKS: &[Check<History>] = &[
@@ -35,6 +36,8 @@ pub(super) const CHECKS: &[Check<History>] = &[
 
 /// Clocks of machines differ by so much even where they are synchronised.
 const SKEW: SignedDuration = SignedDuration::from_secs(5);
+/// The precision of times in the API, and a little for the way.
+const SECOND: SignedDuration = SignedDuration::from_secs(2);
 /// Where the server does not say when something was written, the clock of the watcher may be this wrong.
 const OUR_SKEW: SignedDuration = SignedDuration::from_mins(5);
 
@@ -43,11 +46,20 @@ fn clock(at: Timestamp) -> String {
 }
 
 fn transition_time_moves(history: &History) -> Outcome {
+    // Times are whole seconds: what changes twice within one keeps its time rightly.
+    let is_older = |change: &Change<'_>| {
+        let is_so = |seen: &&Seen| {
+            Condition::find(&seen.object, change.after.kind)
+                .is_some_and(|found| found.since == change.after.since)
+        };
+        let first = history.reports.iter().find(is_so);
+        first.is_some_and(|first| change.at.duration_since(first.at) > SECOND)
+    };
     let mut is_seen = false;
     let stood = history
         .changes()
         .inspect(|_| is_seen = true)
-        .filter(|change| change.before.since == change.after.since);
+        .filter(|change| change.before.since == change.after.since && is_older(change));
     let stood: Vec<String> = stood
         .map(|change| {
             let (before, after) = (change.before, change.after);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::root;
 use crate::clients::Call;
 
-/// Where ClusterOperators are.
+/// Where `ClusterOperator`s are.
 pub const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
 /// Where the ClusterVersion is.
 pub const VERSIONS: &str = "/apis/config.openshift.io/v1/clusterversions";
@@ -35,7 +35,7 @@ pub struct Stage {
 // === impl Stage ===
 
 impl Stage {
-    /// A lab that serves ClusterVersions and ClusterOperators and has none. The runtime has to be paused.
+    /// A lab that serves `ClusterVersion`s and ClusterOperators and has none. The runtime has to be paused.
     ///
     /// # Panics
     /// When the lab does not take the definitions.

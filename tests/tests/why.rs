@@ -2,7 +2,12 @@
 //!
 //! The files say in words what is the matter and name no rule; which rule must come first stands here alone.
 //! `docs/reference/why.md` is written from the rules: `LOCKSTEP_BLESS=1` writes the page instead of comparing it.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic, also in the functions that tests share, and tells its figures"
+)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -91,11 +91,11 @@ async fn put(client: &kube::Client, it: &Value) {
     }
     created.unwrap_or_else(|error| panic!("{path}: {error}"));
     let Some(status) = it.get("status") else { return };
-    let patch = json!({"status": status});
+    let change = json!({"status": status});
     // A request is approved at an address of its own.
-    let approved = send(client, "PATCH", &format!("{path}/approval"), &patch).await.is_ok();
+    let approved = send(client, "PATCH", &format!("{path}/approval"), &change).await.is_ok();
     for path in [format!("{path}/status"), path] {
-        if send(client, "PATCH", &path, &patch).await.is_ok() || approved {
+        if send(client, "PATCH", &path, &change).await.is_ok() || approved {
             return;
         }
     }
@@ -126,5 +126,5 @@ async fn definitions(client: &kube::Client) {
         let made = send(client, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &it).await;
         made.unwrap_or_else(|error| panic!("{}: {error}", known.key));
     }
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
 }

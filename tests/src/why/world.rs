@@ -213,13 +213,13 @@ pub(super) fn objects(world: &str) -> Vec<Value> {
     let since = if world == "bootstrapping" { ago(300) } else { ago(AGE / 2) };
     all.push(json!({"apiVersion": "operator.openshift.io/v1", "kind": "Etcd", "metadata": {"name": "cluster"}, "spec": {},
         "status": {"conditions": [{"type": "EtcdBootstrapMemberRemoved", "status": removed, "lastTransitionTime": since, "reason": "", "message": ""}]}}));
-    all.push(config_map("kube-system", "cluster-config-v1", json!({"install-config": "x"})));
-    let mut endpoints = config_map("openshift-etcd", "etcd-endpoints", json!({}));
+    all.push(config_map("kube-system", "cluster-config-v1", &json!({"install-config": "x"})));
+    let mut endpoints = config_map("openshift-etcd", "etcd-endpoints", &json!({}));
     endpoints["metadata"]["annotations"] =
         json!({"alpha.installer.openshift.io/etcd-bootstrap": "192.0.2.99"});
     all.push(endpoints);
     if world != "bootstrapping" {
-        all.push(config_map("kube-system", "bootstrap", json!({"status": "complete"})));
+        all.push(config_map("kube-system", "bootstrap", &json!({"status": "complete"})));
         all.push(json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"namespace": "openshift-cluster-version", "name": "version"},
             "spec": {"holderIdentity": "master-0", "leaseDurationSeconds": 137, "renewTime": format!("{}.000000Z", ago(10).trim_end_matches('Z'))}}));
     }
@@ -241,7 +241,7 @@ pub(super) fn objects(world: &str) -> Vec<Value> {
     all
 }
 
-fn config_map(namespace: &str, name: &str, data: Value) -> Value {
+fn config_map(namespace: &str, name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data})
 }
 

@@ -34,7 +34,9 @@ impl Thing {
             found.push(Self::Api);
         }
         if facts.phase == Phase::Bootstrap
-            && (!facts.all(INFRASTRUCTURES).is_empty() || facts.snapshot.objects.is_empty())
+            && (!facts.all(INFRASTRUCTURES).is_empty()
+                || !facts.version().is_null()
+                || facts.snapshot.objects.is_empty())
         {
             found.push(Self::Bootstrap);
         }
@@ -86,7 +88,7 @@ impl Thing {
         }
         match self {
             Self::Api => false,
-            Self::Bootstrap => by.version || !by.operators.is_empty() || !by.nodes.is_empty(),
+            Self::Bootstrap => by.version || !by.operators.is_empty() || !by.down.is_empty(),
             Self::Operator(name) => by.operators.contains(name),
             // A Pod that is ill on a node does not explain the node.
             Self::Node(name) => by.down.contains(name),

@@ -1,9 +1,5 @@
 //! The rules of the protocol: the example operator keeps them all, and for each rule an operator that breaks it is found out.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by a panic, also in the functions that tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions that tests share")]
 
 #[path = "conformance/actor.rs"]
 mod actor;

@@ -28,11 +28,11 @@ impl Waited {
     }
 
     fn notes(&self) -> Vec<&str> {
-        let note = |told: &'_ Told| match told {
+        let notes = self.told.iter().filter_map(|told| match told {
             Told::Note { what } => Some(what.as_str()),
             _ => None,
-        };
-        self.told.iter().filter_map(note).collect()
+        });
+        notes.collect()
     }
 }
 

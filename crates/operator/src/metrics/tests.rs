@@ -381,7 +381,7 @@ fn text_is_of_the_format_that_its_media_type_names() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains("name=\"a\\\"b\\\\c\\nd\""), "{text}");
     let types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE ")).collect();
-    let unique: std::collections::BTreeSet<&&str> = types.iter().collect();
+    let unique: BTreeSet<&&str> = types.iter().collect();
     assert_eq!(types.len(), unique.len(), "each family stands once");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (_, value) = line.rsplit_once(' ').unwrap();

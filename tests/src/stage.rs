@@ -78,8 +78,9 @@ impl Stage {
     /// # Panics
     /// When the lab refuses it.
     pub async fn set_status(&self, path: &str, status: &Value) {
-        let change = json!({"status": status}).to_string();
-        let call = Call::new("PATCH", format!("{path}/status")).body("application/merge-patch+json", change);
+        let mut object = Call::new("GET", path).send(&self.client).await.expect("an answer").body;
+        object["status"] = status.clone();
+        let call = Call::new("PUT", format!("{path}/status")).body("application/json", object.to_string());
         let answer = call.send(&self.client).await.expect("an answer");
         assert_eq!(answer.code, 200, "{}", answer.body);
     }
@@ -117,7 +118,7 @@ impl Stage {
             "versions": [{"name": "operator", "version": "1.0.0"}]});
         if before.code == 404 {
             let object = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
-                "metadata": {"name": name}, "status": status});
+                "metadata": {"name": name}, "spec": {}, "status": status});
             self.create(OPERATORS, &object).await;
         } else {
             self.set_status(&path, &status).await;

@@ -53,7 +53,7 @@ async fn stage(kubeconfig: &Path) {
     let conditions = json!([{"type": "Available", "status": "False", "reason": "Down",
         "message": format!("cannot log in with {CANARY}"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
     let operator = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": "dns"},
-        "status": {"conditions": conditions,
+        "spec": {}, "status": {"conditions": conditions,
             "relatedObjects": [{"group": "", "resource": "namespaces", "name": "kube-system"}]}});
     for _ in 0..200 {
         let served = Call::new("GET", "/apis/config.openshift.io/v1/clusteroperators").send(&client).await;

@@ -39,7 +39,8 @@ fn flapping(chosen: &(Release, Selection), seed: u64) -> String {
     names.sort();
     let mut rng = Rng::new(seed).fork("flapping");
     let name = &names[usize::try_from(rng.below(names.len() as u64)).unwrap()];
-    let period = 4 + rng.below(50);
+    // Each state lasts for a period.
+    let period = 4 + rng.below(24);
     format!("{HEAD}operators:\n- name: {name}\n  behaviour: {{oscillate: {{period: {period}s}}}}\n")
 }
 

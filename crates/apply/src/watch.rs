@@ -52,6 +52,8 @@ pub enum Seen {
         /// As of this version.
         version: String,
     },
+    /// After [`Seen::Trouble`] the watch goes on from where it was.
+    Resumed,
     /// Nothing is seen for a while. The watch goes on by itself.
     Trouble {
         /// Why.
@@ -83,6 +85,7 @@ pub fn watch(server: Server, what: Watched, seed: u64) -> BoxStream<'static, See
         backoff: Backoff::new(seed, &name),
         streams: true,
         pages: true,
+        is_troubled: false,
         state: State::Listing,
         what,
     };
@@ -98,6 +101,8 @@ struct Watcher {
     streams: bool,
     /// Whether lists come in pages; not after a page was forgotten before it was asked for.
     pages: bool,
+    /// Whether the last thing that was told was trouble.
+    is_troubled: bool,
     state: State,
 }
 
@@ -171,6 +176,7 @@ impl Watcher {
             Ok(body) => {
                 let opened = Instant::now();
                 self.state = State::Reading(Reading { lines: Lines::new(body), version: None, opened, end });
+                self.is_troubled = false;
                 Some(Seen::Restarted)
             }
             Err(refusal) if refuses_streams(&refusal) => self.go_on_with_pages(),
@@ -233,6 +239,7 @@ impl Watcher {
             return None;
         }
         self.pages = true;
+        self.is_troubled = false;
         self.state = State::Opening { version: version.clone() };
         Some(Seen::Synced { version })
     }
@@ -245,7 +252,7 @@ impl Watcher {
                 let opened = Instant::now();
                 let lines = Lines::new(body);
                 self.state = State::Reading(Reading { lines, version: Some(version), opened, end });
-                None
+                std::mem::take(&mut self.is_troubled).then_some(Seen::Resumed)
             }
             Err(Refusal::Gone) => self.begin_anew(),
             // The kind may come back without the objects that it had.
@@ -362,6 +369,7 @@ impl Watcher {
     fn trouble(&mut self, refusal: Refusal, then: State) -> Seen {
         let retry_in = self.backoff.next().max(refusal.retry_after().unwrap_or_default());
         self.state = State::Waiting { until: Instant::now() + retry_in, then: Box::new(then) };
+        self.is_troubled = true;
         Seen::Trouble { refusal, retry_in }
     }
 

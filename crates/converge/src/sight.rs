@@ -123,6 +123,10 @@ impl Cluster {
                 objects.remove(&name);
                 vec![Change::Gone(source, name)]
             }
+            Seen::Resumed => {
+                self.troubles.remove(&source);
+                vec![Change::Other]
+            }
             Seen::Synced { .. } => {
                 self.troubles.remove(&source);
                 self.synced.insert(source);

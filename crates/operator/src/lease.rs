@@ -149,7 +149,7 @@ impl Candidate {
                     }
                     Some(Seen::Gone(_)) => seen = None,
                     Some(Seen::Synced { .. }) => is_synced = true,
-                    Some(Seen::Restarted | Seen::Trouble { .. }) | None => {}
+                    Some(Seen::Restarted | Seen::Resumed | Seen::Trouble { .. }) | None => {}
                 },
                 () = until(free_at) => {
                     let sent = Instant::now();

@@ -83,7 +83,7 @@ impl World {
                 objects.retain(|name, _| fresh.contains(name));
                 is_first || objects.len() != before
             }
-            Seen::Trouble { .. } => false,
+            Seen::Resumed | Seen::Trouble { .. } => false,
         }
     }
 

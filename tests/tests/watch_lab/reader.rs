@@ -61,7 +61,7 @@ impl Reader {
                     let given = std::mem::take(&mut self.given);
                     self.known.retain(|name, _| given.contains(name));
                 }
-                Seen::Trouble { .. } => {}
+                Seen::Resumed | Seen::Trouble { .. } => {}
             }
         }
     }

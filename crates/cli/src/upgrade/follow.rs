@@ -61,7 +61,7 @@ pub(super) async fn until_decided(
             }
             Some(Seen::Gone(_)) => anyhow::bail!("the ClusterVersion was deleted"),
             Some(Seen::Trouble { refusal, .. }) => refusal.explain("the cluster"),
-            Some(Seen::Restarted | Seen::Synced { .. }) | None => continue,
+            Some(Seen::Restarted | Seen::Resumed | Seen::Synced { .. }) | None => continue,
         };
         if line != last {
             print_lines(&line)?;

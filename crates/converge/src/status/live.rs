@@ -106,6 +106,8 @@ impl Live {
                 Some(given) => self.retain(source, |name| given.contains(name)),
                 None => News::Nothing,
             },
+            // What was told of the trouble is over.
+            Seen::Resumed => News::Changed,
             Seen::Trouble { refusal, .. } => News::Trouble(refusal.explain("the cluster")),
         }
     }

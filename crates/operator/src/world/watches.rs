@@ -114,7 +114,7 @@ impl Watches {
                     |source: &Source| source.definition().is_some() && !self.open.contains_key(source);
                 Source::ALL.into_iter().filter(is_missing).filter(|source| world.absent(*source)).collect()
             }
-            Seen::Synced { .. } | Seen::Restarted => Vec::new(),
+            Seen::Synced { .. } | Seen::Restarted | Seen::Resumed => Vec::new(),
             Seen::Trouble { refusal, .. } => {
                 if matches!(refusal, Refusal::Forbidden { .. }) && !self.are_definitions_known {
                     // Then nobody tells which kinds are there: they are all asked for.

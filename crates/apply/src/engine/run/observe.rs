@@ -29,6 +29,7 @@ impl Run<'_> {
             Seen::Object(object) => self.on_object(watching, &object),
             Seen::Gone(object) => self.on_gone(watching, &object),
             Seen::Synced { .. } => self.on_synced(watching),
+            Seen::Resumed => {}
             Seen::Trouble { refusal, .. } => self.on_trouble(watching, &refusal),
         }
     }

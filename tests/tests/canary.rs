@@ -24,7 +24,7 @@ async fn create(client: &kube::Client, list: &str, object: Value) {
     }
 }
 
-/// A cluster with the canary in a Secret, a variable, an annotation, a kubeconfig, a message and a log line.
+/// A cluster with the canary in a Secret, a variable, an annotation, a kubeconfig, the last words of a container and a log line.
 async fn stage(kubeconfig: &Path) {
     let client = of_file(kubeconfig).await;
     for kind in ["clusterversions", "clusteroperators"] {
@@ -51,7 +51,7 @@ async fn stage(kubeconfig: &Path) {
             "lastState": {"terminated": {"exitCode": 1, "message": format!("error: {CANARY}")}}}]}});
     create(&client, "/api/v1/namespaces/kube-system/pods", pod).await;
     let conditions = json!([{"type": "Available", "status": "False", "reason": "Down",
-        "message": format!("cannot log in with {CANARY}"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        "message": "cannot log in", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
     let operator = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": "dns"},
         "spec": {}, "status": {"conditions": conditions,
             "relatedObjects": [{"group": "", "resource": "namespaces", "name": "kube-system"}]}});
@@ -63,6 +63,14 @@ async fn stage(kubeconfig: &Path) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     create(&client, "/apis/config.openshift.io/v1/clusteroperators", operator).await;
+    let version = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": {"name": "version"},
+        "spec": {"clusterID": "5b0a2e6e-0f4c-4a1b-9a53-2f2f1f1e7a10"}, "status": {
+            "desired": {"version": "1.0.0", "image": "registry.example.com/release@sha256:0"}, "observedGeneration": 1,
+            "versionHash": "x", "availableUpdates": [], "history": [{"state": "Completed", "version": "1.0.0",
+                "image": "registry.example.com/release@sha256:0", "startedTime": "2026-01-01T00:00:00Z", "verified": false,
+                "completionTime": "2026-01-01T00:10:00Z"}],
+            "conditions": [{"type": "Progressing", "status": "False", "lastTransitionTime": "2026-01-01T00:10:00Z"}]}});
+    create(&client, "/apis/config.openshift.io/v1/clusterversions", version).await;
 }
 
 fn strip_status(mut object: Value) -> Value {
@@ -94,6 +102,7 @@ fn a_secret_is_in_nothing_that_is_written() {
     let environment = [("KUBECONFIG", kubeconfig.as_str())];
     let folder = tempfile::tempdir().unwrap();
     let gathered = folder.path().join("gathered").display().to_string();
+    let page = folder.path().join("report.html").display().to_string();
     let run = lockstep_with(&["gather", &gathered], &environment);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let files = all_files(Path::new(&gathered));
@@ -116,8 +125,13 @@ fn a_secret_is_in_nothing_that_is_written() {
         let run = lockstep_with(arguments, &environment);
         assert_ne!(run.code, 0, "{arguments:?}: the operator is down");
         assert!(run.stdout.contains("dns"), "{arguments:?}: {}{}", run.stdout, run.stderr);
-        if arguments[0] == "why" {
-            assert_clean(&format!("{arguments:?}"), &format!("{}{}", run.stdout, run.stderr));
-        }
+        assert_clean(&format!("{arguments:?}"), &format!("{}{}", run.stdout, run.stderr));
     }
+    let release = ["--release-image", "registry.example.com/release:1.0.0"];
+    for arguments in [&["report", &page][..], &[&["diff", "examples/releases/1.0.0"][..], &release].concat()]
+    {
+        let run = lockstep_with(arguments, &environment);
+        assert_clean(&format!("{arguments:?}"), &format!("{}{}", run.stdout, run.stderr));
+    }
+    assert_clean("the page", &fs::read_to_string(&page).unwrap());
 }

@@ -11,6 +11,7 @@ mod lab;
 mod measure;
 mod mirror;
 mod operator;
+mod why;
 
 use std::fs;
 use std::io::Write;
@@ -29,6 +30,7 @@ pub use lab::lab;
 use measure::{Sample, median, peak_memory, phases};
 pub use mirror::mirror;
 pub use operator::operator;
+pub use why::why;
 
 /// Runs whose time counts; one more before them warms the cache.
 const RUNS: usize = 10;

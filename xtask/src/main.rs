@@ -22,6 +22,7 @@ Commands:
   bench mirror      measure a mirror between two registries beside `skopeo copy` of the same images
   bench operator    measure `lockstep operator` on a real API server: to begin, to stay, to be replaced; it stays for
                     LOCKSTEP_BENCH_MINUTES (10)
+  bench why         measure `lockstep why` on a real API server with 5,000 Pods
   kube              provide etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler;
                     the last line of the output is their folder
   schema [--check]  write the files in crates/schema/data from a real API server; with --check only compare
@@ -95,8 +96,9 @@ fn bench(arguments: &[&str]) -> Result<ExitCode, Error> {
         ["lab"] => Ok(code(xtask::bench::lab(&mut io::stdout())?)),
         ["mirror"] => Ok(code(xtask::bench::mirror(&mut io::stdout())?)),
         ["operator"] => Ok(code(xtask::bench::operator(&mut io::stdout())?)),
+        ["why"] => Ok(code(xtask::bench::why(&mut io::stdout())?)),
         ["kube", rest @ ..] => Ok(code(xtask::bench::kube(rest, &mut io::stdout())?)),
-        _ => Ok(usage("`bench` wants `payload`, `lab`, `mirror`, `operator` or `kube`")),
+        _ => Ok(usage("`bench` wants `payload`, `lab`, `mirror`, `operator`, `why` or `kube`")),
     }
 }
 

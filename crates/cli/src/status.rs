@@ -54,10 +54,14 @@ async fn show(args: &StatusArgs) -> anyhow::Result<Outcome> {
 
 /// The run levels of the release's operators; none when no release is named.
 pub(crate) async fn known_levels(known: &KnownRelease) -> anyhow::Result<BTreeMap<String, String>> {
-    let Some(location) = &known.location else { return Ok(BTreeMap::new()) };
+    Ok(known_release(known).await?.map(|release| levels(&release.manifests)).unwrap_or_default())
+}
+
+/// The release that is named, if one is.
+pub(crate) async fn known_release(known: &KnownRelease) -> anyhow::Result<Option<Release>> {
+    let Some(location) = &known.location else { return Ok(None) };
     let opened = release::fetch(location, &known.registry, Wanted::Everything).await?;
-    let release = Release::load(opened.files.as_ref(), &LoadOptions::default())?;
-    Ok(levels(&release.manifests))
+    Ok(Some(Release::load(opened.files.as_ref(), &LoadOptions::default())?))
 }
 
 fn print(args: &StatusArgs, picture: &Picture) -> anyhow::Result<()> {

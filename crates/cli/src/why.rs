@@ -9,8 +9,9 @@ use lockstep_apply::server::Server;
 use lockstep_converge::gather::{self, Camera};
 use lockstep_health::why::{About, Diagnosis, Snapshot, about, diagnose, told};
 
-use crate::args::{ClusterArgs, GatherArgs, WhyArgs, WhyOutput};
+use crate::args::{ClusterArgs, GatherArgs, KnownRelease, WhyArgs, WhyOutput};
 use crate::exit::Outcome;
+use crate::status::known_release;
 use crate::{cluster, output};
 
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Outcome> {
@@ -22,7 +23,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Outcome> {
                 return Ok(Outcome::Unknown);
             }
         },
-        None => look(&args.cluster)?,
+        None => look(&args.cluster, &args.release)?,
     };
     let mut diagnosis = diagnose(&picture);
     if let Some(what) = &args.about {
@@ -36,7 +37,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn gather(args: &GatherArgs) -> anyhow::Result<Outcome> {
-    let picture = look(&args.cluster)?;
+    let picture = look(&args.cluster, &args.release)?;
     if !picture.api_error.is_empty() {
         return Err(anyhow!(
             "{}; nothing was written. `lockstep why` says what can be seen from here",
@@ -59,14 +60,14 @@ pub(crate) async fn causes(server: &Server, address: &str) -> Diagnosis {
     diagnose(&Camera { server, address, now: Timestamp::now() }.picture().await)
 }
 
-fn look(args: &ClusterArgs) -> anyhow::Result<Snapshot> {
+fn look(args: &ClusterArgs, known: &KnownRelease) -> anyhow::Result<Snapshot> {
     let runtime = Runtime::new().context("starting the threads of the client")?;
     let picture = runtime.block_on(async {
+        let payload = known_release(known).await?.as_ref().map(gather::expected);
         let cluster = cluster::connect(args).await?;
         let server = Server::new(cluster.client).with_timeout(cluster.request_timeout);
-        anyhow::Ok(
-            Camera { server: &server, address: &cluster.address, now: Timestamp::now() }.picture().await,
-        )
+        let camera = Camera { server: &server, address: &cluster.address, now: Timestamp::now() };
+        anyhow::Ok(Snapshot { payload, ..camera.picture().await })
     });
     runtime.shutdown_background();
     picture

@@ -3,6 +3,7 @@
 //! What leaves the cluster is masked on the way: values of Secrets and `ConfigMap`s are never kept, nor are variables of
 //! containers and annotations that nobody here asks for; a text that has the value of a Secret in it loses that part.
 
+mod expected;
 mod folder;
 mod logs;
 mod probe;
@@ -17,9 +18,11 @@ use lockstep_apply::kinds::{Kinds, Resource};
 use lockstep_apply::refusal::Refusal;
 use lockstep_apply::server::{Call, ListPage, Server};
 use lockstep_health::why::resource::{self, ALL};
-use lockstep_health::why::snapshot::{Snapshot, VERSION};
+use lockstep_health::why::snapshot::{Alert, Snapshot, VERSION};
 use serde_json::Value;
 
+use crate::status::read::ALERTS;
+pub use expected::expected;
 pub use folder::{FolderError, read, write};
 use redact::Redactor;
 
@@ -80,6 +83,7 @@ impl Camera<'_> {
                 Err(refusal) => tracing::warn!("{}", refusal.explain(wanted.key)),
             }
         }
+        picture.alerts = self.alerts(&redactor).await;
         picture.pull_secret = Some(redact::pull_secret(self.server).await);
         picture.logs = logs::of_crashing(self.server, &picture, &redactor).await;
         picture
@@ -119,6 +123,20 @@ impl Camera<'_> {
                 return Ok(all);
             }
         }
+    }
+
+    /// Alerts that fire; none where nobody watches.
+    async fn alerts(&self, redactor: &Redactor) -> Vec<Alert> {
+        let Ok(answer) = self.server.send(Call::raw(ALERTS)).await else { return Vec::new() };
+        let alerts = answer.object["data"]["alerts"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let firing = alerts.iter().filter(|alert| alert["state"] == "firing");
+        let read = |alert: &Value| Alert {
+            name: text(&alert["labels"]["alertname"]),
+            since: text(&alert["activeAt"]).parse().ok(),
+            summary: redactor.text(&text(&alert["annotations"]["summary"])),
+        };
+        firing.map(read).collect()
     }
 
     /// Knows the values of all Secrets that may be read.

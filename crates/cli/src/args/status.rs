@@ -34,8 +34,8 @@ pub(crate) struct StatusArgs {
 /// The release that a cluster has or goes to, where it shall be looked at.
 #[derive(Debug, Args)]
 pub(crate) struct KnownRelease {
-    /// The release of the cluster (a folder, `oci:DIR[:TAG]`, an archive or a pull spec): operators are shown by its run
-    /// levels, with what each blocks.
+    /// The release of the cluster (a folder, `oci:DIR[:TAG]`, an archive or a pull spec): then it is known which operators
+    /// belong to it, at which run levels, and what each blocks.
     #[arg(long = "release", value_name = "RELEASE")]
     pub(crate) location: Option<String>,
     #[command(flatten)]

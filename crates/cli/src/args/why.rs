@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::cluster::ClusterArgs;
+use super::status::KnownRelease;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,6 +25,8 @@ pub(crate) struct WhyArgs {
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]
     pub(crate) output: WhyOutput,
+    #[command(flatten)]
+    pub(crate) release: KnownRelease,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -47,6 +50,8 @@ pub(crate) struct GatherArgs {
     /// The folder to write; it must not have such files yet.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) release: KnownRelease,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }

@@ -5,7 +5,7 @@ use lockstep_health::why::resource::{self, Resource};
 use serde_json::{Map, Value};
 
 /// Annotations that rules read; the others may hold anything.
-const ANNOTATIONS: [&str; 8] = [
+const ANNOTATIONS: [&str; 9] = [
     "machineconfiguration.openshift.io/",
     "include.release.openshift.io/",
     "exclude.release.openshift.io/",
@@ -13,6 +13,7 @@ const ANNOTATIONS: [&str; 8] = [
     "capability.openshift.io/",
     "alpha.installer.openshift.io/",
     "openshift.io/sa.scc.",
+    "storageclass.kubernetes.io/",
     "lockstep.dev/",
 ];
 /// Variables whose values are no secret and that rules read.

@@ -17,7 +17,7 @@ use lockstep_payload::Manifest;
 use super::Input;
 
 /// Where alerts are asked for: through the API server, so that nothing but the connection to it is needed.
-const ALERTS: &str =
+pub(crate) const ALERTS: &str =
     "/api/v1/namespaces/openshift-monitoring/services/https:thanos-querier:web/proxy/api/v1/alerts";
 
 /// Why a cluster cannot be read.

@@ -302,3 +302,47 @@ async fn converged_ticks_every_line_or_explains_it() {
         Options { stability: Limits { together: true, ..Limits::default() }, ..Options::default() };
     assert_eq!(waited(&stage, Goal::Stable, together).await.stage(), None);
 }
+
+/// What makes a form succeed.
+async fn fulfil(stage: &Stage, goal: &Goal) {
+    match goal {
+        Goal::BootstrapComplete => {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "bootstrap", "namespace": "kube-system"}, "data": {"status": "complete"}});
+            stage.create("/api/v1/namespaces/kube-system/configmaps", &object).await;
+        }
+        Goal::Operator(_) | Goal::Converged | Goal::InstallComplete => {
+            stage.say("dns", "True", "False", "False").await;
+            stage.version("True", "False", "False").await;
+        }
+        Goal::Api | Goal::Stable => {}
+    }
+}
+
+/// The other forms: what they wait for comes while the API server is away, or with a clock that is wrong.
+#[tokio::test(start_paused = true)]
+async fn every_form_survives_an_outage_and_a_wrong_clock() {
+    let outage = json!({"name": "away", "effect": {"outage": {}}, "from": "5s", "for": "60s"});
+    let jumps = ["-5m", "5m"].map(|by| json!({"name": "clock", "effect": {"clockJump": {"by": by}}}));
+    for goal in
+        [Goal::BootstrapComplete, Goal::InstallComplete, Goal::Converged, Goal::Operator("dns".to_owned())]
+    {
+        for rule in [&outage, &jumps[0], &jumps[1]] {
+            let stage = Stage::new().await;
+            stage.lab.faults().add(serde_json::from_value(rule.clone()).unwrap()).unwrap();
+            let comes = async {
+                sleep(Duration::from_secs(20)).await;
+                fulfil(&stage, &goal).await;
+                std::future::pending::<()>().await;
+            };
+            let there = tokio::select! {
+                biased;
+                () = comes => unreachable!("it never ends"),
+                it = waited(&stage, goal.clone(), in_minutes(10)) => it,
+            };
+            assert_eq!(there.stage(), None, "{goal:?} with {rule}: {}", there.sentence());
+            // After an outage the watch comes back within half a minute, and rest takes another one.
+            assert!((20..=140).contains(&there.seconds), "{goal:?} with {rule}: {} s", there.seconds);
+        }
+    }
+}
